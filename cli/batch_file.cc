@@ -1,14 +1,57 @@
 #include "cli/batch_file.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/op.h"
 #include "framework/io/files.h"
-#include "train/evaluate/batch_file.h"
+#include "framework/io/safetensors.h"
 
 namespace qkv {
+namespace {
+
+// How many batches there are of them.
+int64_t count_batches(const Dataset& dataset, Split split, int64_t batch_size, int64_t wanted) {
+  if (split == Split::kTraining) return wanted;
+  return std::min(wanted, (dataset.validation_size() + batch_size - 1) / batch_size);
+}
+
+Batch batch_at(const Dataset& dataset, Split split, int64_t batch_size, int64_t index) {
+  if (split == Split::kTraining) return dataset.training_batch(index, batch_size);
+  const int64_t first = index * batch_size;
+  return dataset.validation_batch(first, std::min(batch_size, dataset.validation_size() - first));
+}
+
+// Writes the first batches of a part. Returns how many there were: at most `count`.
+absl::StatusOr<int64_t> write_batches(const std::string& path, const Dataset& dataset, Split split,
+                                      int64_t batch_size, int64_t count, const Model* model) {
+  const NoGrad no_grad;
+  TensorFile file;
+  count = count_batches(dataset, split, batch_size, count);
+  for (int64_t i = 0; i < count; ++i) {
+    const Batch batch = batch_at(dataset, split, batch_size, i);
+    const std::string number = absl::StrCat(".", i);
+    for (size_t k = 0; k < batch.inputs.size(); ++k) {
+      const std::string which = k == 0 ? "" : absl::StrCat(".", k);
+      file.tensors.push_back({absl::StrCat("inputs", number, which), batch.inputs[k]});
+    }
+    file.tensors.push_back({"targets" + number, batch.targets});
+    if (!model) continue;
+    const std::vector<Tensor> inputs(batch.inputs.begin(), batch.inputs.end());
+    ForwardContext context;
+    file.tensors.push_back({"logits" + number, (*model)(inputs, context).array()});
+  }
+  file.metadata["vocabulary"] = nlohmann::json(dataset.vocabulary().names()).dump();
+  if (absl::Status status = write_safetensors(path, file); !status.ok()) return status;
+  return count;
+}
+
+}  // namespace
 
 void add_export_options(OptionList& options, const std::string& help) {
   options.text("export", "FILE", help);

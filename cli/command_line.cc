@@ -15,11 +15,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cli/version.h"
 #include "framework/core/columns.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
+#include "framework/kernels/product_library.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
@@ -123,6 +123,12 @@ bool occupy_standard_descriptors() {
   return true;
 }
 
+#if defined(__clang__)
+constexpr char kCompiler[] = "clang++ " __clang_version__;
+#else
+constexpr char kCompiler[] = "g++ " __VERSION__;
+#endif
+
 }  // namespace
 
 int run_command_line(int argc, char** argv, const Program& program) {
@@ -141,6 +147,12 @@ int run_command_line(int argc, char** argv, const Program& program) {
   } catch (const std::exception& e) {  // a mistake in qkv itself
     return complain(e.what(), kFailure);
   }
+}
+
+std::string version_text() {
+  return absl::StrCat("qkv ", QKV_VERSION, "\ncompiled by ", kCompiler, " for ",
+                      kernels::instructions(), "\nmatrix products by ", kernels::product_library(),
+                      "\n");
 }
 
 }  // namespace qkv

@@ -3,7 +3,7 @@
 #include "cli/verbs.h"
 #include "framework/core/out_of_memory.h"
 #include "train/folder/experiment.h"
-#include "train/loop/model_summary.h"
+#include "train/loop/step_forecast.h"
 
 namespace qkv {
 namespace {

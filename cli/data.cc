@@ -5,7 +5,6 @@
 #include "cli/batch_file.h"
 #include "cli/verbs.h"
 #include "data/show.h"
-#include "data/show_images.h"
 #include "train/config/config.h"
 #include "train/folder/experiment.h"
 

@@ -1,8 +1,9 @@
+#include <cmath>
+
 #include "cli/batch_file.h"
 #include "cli/verbs.h"
-#include "train/evaluate/attention_share.h"
 #include "train/evaluate/evaluation_report.h"
-#include "train/evaluate/run_with_data.h"
+#include "train/folder/loaded_run.h"
 
 namespace qkv {
 namespace {
@@ -27,9 +28,13 @@ void add_eval_options(OptionList& options) {
 absl::StatusOr<Evaluation> evaluated(const RunWithData& loaded, const std::string& name,
                                      Split split) {
   ProgressLine progress(stderr);
-  return evaluate_run(loaded, split, [&](const std::string& what) {
-    progress.show(absl::StrCat(name, ": ", what));
-  });
+  const auto tell = [&](const std::string& what) { progress.show(absl::StrCat(name, ": ", what)); };
+  absl::StatusOr<Evaluation> e =
+      evaluate(loaded.model, *loaded.dataset, split, loaded.batch_size, {}, tell);
+  if (!e.ok() || std::isfinite(e->loss)) return e;
+  return absl::DataLossError(absl::StrCat(
+      loaded.run.path, ": the loss is ", e->loss,
+      ", not a finite number: some numbers of this model are too large to compute with"));
 }
 
 absl::Status eval_one(const std::string& name, Split split, const GivenOptions& given) {
@@ -88,7 +93,7 @@ absl::Status run_eval(const std::string&, const GivenOptions& given) {
   absl::Status status = reject({{many && exports, "--export takes one run"},
                                 {many && given.has("attention"), "--attention takes one run"}});
   if (!status.ok()) return status;
-  status = check_json(given, many ? kBeginningOfEvaluations : kBeginningOfEvaluation);
+  status = check_json(given, many ? "[{\"checkpoint\":" : "{\"checkpoint\":");
   if (!status.ok()) return status;
   return many ? eval_many(names, split, given) : eval_one(names.front(), split, given);
 }

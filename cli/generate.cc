@@ -50,7 +50,7 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
     texts.beam = {.width = *width, .length_penalty = given.number("length-penalty")};
   }
   if (absl::Status s = check_options(texts); !s.ok()) return s;
-  if (absl::Status s = check_json(given, kBeginningOfGenerated); !s.ok()) return s;
+  if (absl::Status s = check_json(given, "{\n  \"generate\": "); !s.ok()) return s;
   const bool reads_lines = texts.prompts.empty() && !given.has("prompt-file");
   absl::Status s = reject({{reads_lines && prints_json(given) && is_terminal(stdin),
                             "--prompt TEXT is needed: --json - has no place for a talk"}});

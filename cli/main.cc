@@ -1,6 +1,5 @@
 #include "cli/command_line.h"
 #include "cli/verbs.h"
-#include "cli/verbs_of_apps.h"
 
 int main(int argc, char** argv) {
   return qkv::run_command_line(argc, argv,

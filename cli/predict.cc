@@ -1,3 +1,5 @@
+#include "train/evaluate/predict.h"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -6,7 +8,6 @@
 #include <iostream>
 
 #include "cli/verbs.h"
-#include "train/evaluate/predict_images.h"
 
 namespace qkv {
 namespace {

@@ -1,12 +1,16 @@
 #include "cli/show.h"
 
+#include <sys/stat.h>
+
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "cli/output_files.h"
 #include "cli/verb.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
+#include "framework/io/files.h"
 
 namespace qkv {
 namespace {
@@ -24,6 +28,30 @@ void say(const char* what, const char* colour, const std::string& text) {
   std::string line = folded(absl::StrCat(what, ": ", text), columns_of(stderr));
   if (takes_colours(stderr)) line.insert(std::string(what).size(), "\x1b[0m").insert(0, colour);
   std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+namespace fs = std::filesystem;
+
+// The first bytes of a regular file; "" of any other, and where there is none.
+std::string beginning_of(const std::string& path, size_t count) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return "";
+  std::string bytes(count, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(count));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
+}
+
+// fs::equivalent() says of no device or pipe that it is another one.
+bool are_one_file(const std::string& a, const std::string& b) {
+  struct stat of_a = {}, of_b = {};
+  if (::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0) {
+    return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+  }
+  std::error_code error;
+  return fs::weakly_canonical(fs::absolute(a), error) ==
+         fs::weakly_canonical(fs::absolute(b), error);
 }
 
 }  // namespace
@@ -54,6 +82,37 @@ absl::Status show_or_write(const GivenOptions& given, const std::string& text,
 
 absl::Status write_json(const GivenOptions& given, const std::string& json) {
   return write_output(given.text("json"), json);
+}
+
+absl::Status check_outputs(std::span<const OutputFile> files) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& [option, path, beginning] = files[i];
+    if (path.empty()) continue;
+    for (const OutputFile& other : files.first(i)) {
+      if (other.path.empty() || !are_one_file(path, other.path)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("--", other.option, " and --", option,
+                                                     " both name the file ", path,
+                                                     "; choose two names"));
+    }
+    if (absl::Status status = check_can_write(path); !status.ok()) return status;
+    const std::string found = beginning_of(path, beginning.size());
+    if (found.empty() || found == beginning) continue;
+    return absl::AlreadyExistsError(absl::StrCat(
+        "--", option, ": ", path,
+        " exists and is a file of another kind, which would be lost; choose another name"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status write_if_asked(const std::string& path, const std::string& text) {
+  return path.empty() ? absl::OkStatus() : write_file_atomically(path, text);
+}
+
+std::string file_named(const std::string& path) { return path == "-" ? "" : path; }
+
+absl::Status write_output(const std::string& path, const std::string& text) {
+  if (path == "-") print(text);
+  return path == "-" || text.empty() ? absl::OkStatus() : write_if_asked(path, text);
 }
 
 }  // namespace qkv

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -31,5 +32,27 @@ absl::Status check_json(const GivenOptions& given, const std::string& beginning)
 absl::Status show_or_write(const GivenOptions& given, const std::string& text,
                            const std::string& json);
 absl::Status write_json(const GivenOptions& given, const std::string& json);
+
+// A file that the user named with an option, and what every file of its kind begins with.
+struct OutputFile {
+  std::string option;  // "html"
+  std::string path;    // "": the option was not given
+  std::string beginning;
+};
+
+inline constexpr char kBeginningOfPage[] = "<!doctype html>";
+
+// Call it before the work that fills the files. It is an error if a file cannot be written, if two
+// options name one file, or if a file exists that begins otherwise: a page does not replace a
+// checkpoint. Empty files, devices and pipes may be written to.
+absl::Status check_outputs(std::span<const OutputFile> files);
+
+// Nothing where the path is "".
+absl::Status write_if_asked(const std::string& path, const std::string& text);
+
+// Where "-" is standard output: the file that is written then, "" for none.
+std::string file_named(const std::string& path);
+// Nothing where there is no text.
+absl::Status write_output(const std::string& path, const std::string& text);
 
 }  // namespace qkv

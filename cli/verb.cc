@@ -9,7 +9,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "cli/verb_table.h"
 #include "framework/core/terminal.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
@@ -282,29 +281,6 @@ std::map<std::string, std::string> GivenOptions::texts_of(
 
 Split GivenOptions::split() const {
   return text("split") == "val" ? Split::kValidation : Split::kTraining;
-}
-
-void list_options(const Verb& verb, VerbEntry& entry) {
-  cxxopts::Options options(verb.title.name);
-  OptionList list(options);
-  verb.add_options(list);
-  list.flag("h,help", "Prints this help");
-  for (const std::string& group : options.groups()) {
-    for (const cxxopts::HelpOptionDetails& option : options.group_help(group).options) {
-      // The long names; a name of one letter is its own.
-      const std::string name = option.l.empty() ? option.s : option.l.front();
-      entry.options.push_back({.name = name,
-                               .letter = option.l.empty() ? "" : option.s,
-                               .value = option.is_boolean         ? ""
-                                        : option.arg_help.empty() ? "VALUE"
-                                                                  : option.arg_help,
-                               .help = option.desc,
-                               .if_missing = option.is_boolean ? "" : option.default_value,
-                               .repeats = list.rules().repeats(name),
-                               .choices = list.choices_of(name)});
-    }
-  }
-  entry.choices = list.choices_of("");
 }
 
 absl::Status run_verb(const Verb& verb, int argc, char** argv) try {

@@ -121,10 +121,6 @@ struct Verb {
 // is wrong with the words themselves is InvalidArgument.
 absl::Status run_verb(const Verb& verb, int argc, char** argv);
 
-// Fills in the options and the choices of the entry (cli/verb_table.h).
-struct VerbEntry;
-void list_options(const Verb& verb, VerbEntry& entry);
-
 // InvalidArgument with the text of the first of these mistakes that was made.
 absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes);
 

@@ -14,7 +14,7 @@ foreach(file IN LISTS files)
   endif()
   string(APPEND list "      {{${CMAKE_MATCH_1}}, \"qkv-${app}\"},\n")
 endforeach()
-file(WRITE ${output} "#include \"cli/verbs_of_apps.h\"\n\n#include <vector>\n\nnamespace qkv {\n\n"
+file(WRITE ${output} "#include \"cli/command_line.h\"\n\n#include <vector>\n\nnamespace qkv {\n\n"
      "std::span<const VerbElsewhere> verbs_of_apps() {\n"
      "  static const std::vector<VerbElsewhere> kVerbsOfApps = {\n${list}  };\n"
      "  return kVerbsOfApps;\n}\n\n}  // namespace qkv\n")

@@ -37,14 +37,27 @@ class RandomChoices final : public Choices {
 // What is asked for may depend on what was answered before.
 class EveryChoice final : public Choices {
  public:
-  int64_t below(int64_t bound) override;
+  int64_t below(int64_t bound) override {
+    if (position_ == path_.size()) path_.push_back({0, bound});
+    return path_[position_++].value;
+  }
 
   // Goes on to the next sequence; false when that was the last.
-  bool next();
+  bool next() {
+    position_ = 0;
+    while (!path_.empty() && path_.back().value + 1 == path_.back().bound) path_.pop_back();
+    if (path_.empty()) return false;
+    ++path_.back().value;
+    return true;
+  }
 
   // At least so many sequences follow that of before: each other answer to one of its decisions
   // begins one.
-  int64_t least_left() const;
+  int64_t least_left() const {
+    int64_t left = 0;
+    for (const Decision& decision : path_) left += decision.bound - 1 - decision.value;
+    return left;
+  }
 
  private:
   struct Decision {

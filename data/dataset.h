@@ -24,7 +24,15 @@ struct Batch {
   Array targets;  // i64, with the shape of the logits without their last axis
 
   int64_t rows() const { return targets.shape()[0]; }  // B
-  int64_t tokens() const;                              // of the input; an image counts as one
+  // Of the input; an image counts as one.
+  int64_t tokens() const {
+    if (inputs.front().dtype() != DType::i64) return rows();
+    int64_t count = 0;
+    for (const Array& input : inputs) {
+      if (input.dtype() == DType::i64) count += input.size();
+    }
+    return count;
+  }
 };
 
 // One example for people to look at, and for a model to be asked.
@@ -49,7 +57,10 @@ class Dataset {
     return class_names_.empty() ? vocabulary_.texts() : class_names_;
   }
   // An answer as people read it: tokens, or a class.
-  std::string answer_text(std::span<const int64_t> answer) const;
+  std::string answer_text(std::span<const int64_t> answer) const {
+    if (class_names_.empty()) return vocabulary_.decode(answer);
+    return class_names_.at(static_cast<size_t>(answer.front()));
+  }
 
   DataForm form() const { return form_; }
 

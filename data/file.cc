@@ -6,11 +6,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
@@ -56,6 +60,8 @@ std::string wide_encoding(std::string_view begin) {
   if (zeros[0] >= often && zeros[2] >= often && zeros[1] + zeros[3] == 0) return "UTF-16BE";
   return "";
 }
+
+constexpr int64_t kToldMistakes = 20;
 
 }  // namespace
 
@@ -157,7 +163,7 @@ absl::StatusOr<std::string_view> TextPieces::next() {
 
     offset_ += piece_.size();
     line_ += line_ends_in(piece_);
-    if (bytes_ == Bytes::kAll && !piece_.empty()) return piece_;
+    if (bytes_ == Bytes::kAsIs && !piece_.empty()) return piece_;
     if (is_first && piece_.starts_with(kByteOrderMark)) piece_.erase(0, kByteOrderMark.size());
     if (piece_.find('\r') != std::string::npos) {
       absl::StrReplaceAll({{"\r\n", "\n"}, {"\r", "\n"}}, &piece_);
@@ -187,6 +193,35 @@ int64_t characters_in(std::string_view text) {
 
 std::string fingerprint_of(std::string_view text) {
   return absl::StrFormat("%016x", stable_hash(text));
+}
+
+std::vector<std::string> split_paths(const std::string& paths) {
+  if (paths.empty()) return {};
+  return absl::StrSplit(paths, '\n');
+}
+
+std::string join_paths(const std::vector<std::string>& paths) { return absl::StrJoin(paths, "\n"); }
+
+std::string paths_to_show(const std::string& paths) { return listed(split_paths(paths)); }
+
+void FileMistakes::add(std::string_view path, int64_t line, std::string_view what) {
+  if (++count_ > kToldMistakes) return;
+  mistakes_.push_back({std::string(path), line, std::string(what)});
+}
+
+absl::Status FileMistakes::status() const {
+  if (empty()) return absl::OkStatus();
+  std::vector<Mistake> mistakes = mistakes_;
+  std::ranges::stable_sort(mistakes, {}, [](const Mistake& m) { return std::tie(m.path, m.line); });
+  std::vector<std::string> lines;
+  for (const auto& [path, line, what] : mistakes) {
+    lines.push_back(line == 0 ? absl::StrCat(path, ": ", what)
+                              : absl::StrCat(path, ":", line, ": ", what));
+  }
+  if (count_ > kToldMistakes) {
+    lines.push_back(absl::StrCat("… and ", count_ - kToldMistakes, " more like these"));
+  }
+  return mistakes_error(lines);
 }
 
 }  // namespace qkv

@@ -1,17 +1,28 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "framework/io/files.h"
 
 namespace qkv {
 
+// The reading of a large text tells how far it is, a share of 0 … 1, and ends with a Cancelled
+// error where a stop is requested.
+struct Wait {
+  std::function<void(const std::string& what, double share)> tell = nullptr;
+  std::stop_token stop = {};
+};
+
 // Whether a text is read for its characters: without a byte order mark, and every line end, "\r",
 // "\n" or both, is "\n"; or as it is.
-enum class Bytes { kAsText, kAll };
+enum class Bytes { kAsText, kAsIs };
 
 // The text of a file, piece by piece: valid UTF-8. Anything else is an error that names the file,
 // and for bad UTF-8 the byte and the line.
@@ -61,5 +72,36 @@ std::string nfc(std::string_view utf8);
 
 // 16 digits that tell a text from others, the same on every machine.
 std::string fingerprint_of(std::string_view text);
+
+// data.path may be a list. One text holds it, with a path on each line: no path of a config has a
+// line end.
+std::vector<std::string> split_paths(const std::string& paths);
+std::string join_paths(const std::vector<std::string>& paths);
+inline bool is_list_of_paths(const std::string& paths) {
+  return paths.find('\n') != std::string::npos;
+}
+
+std::string paths_to_show(const std::string& paths);  // "a.txt, b.txt"
+
+// Collects what is wrong with files of the user's, each with its line: FILE:LINE: WHAT. Line 0 is
+// the whole file: FILE: WHAT.
+class FileMistakes {
+ public:
+  void add(std::string_view path, int64_t line, std::string_view what);
+  bool empty() const { return count_ == 0; }
+
+  // All of them as one error, a line each, in the order of their lines; of more than 20
+  // those that were found first, and how many more there are.
+  absl::Status status() const;
+
+ private:
+  struct Mistake {
+    std::string path;
+    int64_t line;
+    std::string what;
+  };
+  std::vector<Mistake> mistakes_;
+  int64_t count_ = 0;
+};
 
 }  // namespace qkv

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,12 @@
 #include "absl/status/statusor.h"
 
 namespace qkv {
+
+bool is_gzipped(std::string_view bytes);
+
+// The unpacked bytes, at most the first `max_bytes`. If these are all bytes, the checksum at the
+// end of the data was compared. An error says what is wrong with the bytes: "its gzip data …".
+absl::StatusOr<std::string> gunzip(std::string_view bytes, size_t max_bytes);
 
 // The format of MNIST's files: 00 00 TYPE DIMENSIONS, the size of each dimension in 4 bytes, the
 // most significant first, and then the numbers. Those of images and labels are unsigned bytes.

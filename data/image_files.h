@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/file_mistakes.h"
-#include "data/fit_image.h"
-#include "data/listed_images.h"
-#include "data/wait.h"
+#include "data/decode_image.h"
+#include "data/file.h"
+#include "data/image_dataset.h"
 
 namespace qkv {
 

@@ -39,8 +39,7 @@ Batch ListedDataset::training_batch(int64_t index, int64_t batch_size) const {
   if (training_size() <= batch_size) {
     return question_batch(form(), all, longest_, options_.padding);
   }
-  const RandomStream stream =
-      stream_.derive("training examples").derive(static_cast<uint64_t>(index));
+  const RandomStream stream = stream_.derive(options_.draws).derive(static_cast<uint64_t>(index));
   std::vector<Example> examples;
   for (int64_t row = 0; row < batch_size; ++row) {
     examples.push_back(all[stream.derive(static_cast<uint64_t>(row)).below(all.size())]);
@@ -61,6 +60,7 @@ Example ListedDataset::validation_example(int64_t index) const {
 
 std::optional<std::vector<int64_t>> ListedDataset::answer_to(
     const std::vector<int64_t>& prompt) const {
+  if (!has_answers()) return std::nullopt;
   for (const auto* list : {&examples_.validation, &examples_.training}) {
     const auto found = std::ranges::find(*list, prompt, &Example::prompt);
     if (found != list->end()) return found->answer;

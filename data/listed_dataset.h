@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "data/batch_builder.h"
 #include "data/dataset.h"
-#include "data/question_batch.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -15,7 +15,7 @@ struct ExampleLists {
   std::vector<Example> training, validation;
 };
 
-// Questions with answers, all in memory. Training draws from its list at random.
+// Questions with answers, or texts, all in memory. Training draws from its list at random.
 class ListedDataset final : public Dataset {
  public:
   // `class_names`: of the form kClass, what answers are; `context`: how much a model is to read at
@@ -25,14 +25,16 @@ class ListedDataset final : public Dataset {
     std::vector<std::string> class_names = {};
     int64_t context = 0;
     int64_t padding = 0;
+    bool has_answers = true;
     bool has_endings = false;
     std::string fingerprint = {};
     uint64_t seed = 1;
+    const char* draws = "training examples";  // the name of the random numbers that choose
     std::vector<std::string> notes = {};
   };
   ListedDataset(Vocabulary vocabulary, ExampleLists examples, Options options);
 
-  bool has_answers() const override { return true; }
+  bool has_answers() const override { return options_.has_answers; }
   bool has_endings() const override { return options_.has_endings; }
   DataShape shape() const override;
   std::string fingerprint() const override { return options_.fingerprint; }

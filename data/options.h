@@ -2,7 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "framework/core/names.h"
 
 namespace qkv {
@@ -61,6 +65,27 @@ struct DataOptions {
 struct OptionMistake {
   std::string key;
   std::string message;
+};
+
+// Larger than anybody needs, small enough that nothing overflows or eats the machine.
+constexpr int64_t kMaxLength = 65536;
+constexpr int64_t kMaxValidationExamples = 100000;
+
+// Collects what is wrong with options, in the words of OptionMistake.
+class OptionChecker {
+ public:
+  template <class Number>  // a NaN is outside
+  void range(const char* key, Number value, std::type_identity_t<Number> low,
+             std::type_identity_t<Number> high) {
+    if (value >= low && value <= high) return;
+    add(key, absl::StrCat("must be ", low, " … ", high, ", not ", value));
+  }
+  void add(const char* key, std::string message) { mistakes_.push_back({key, std::move(message)}); }
+
+  const std::vector<OptionMistake>& mistakes() const { return mistakes_; }
+
+ private:
+  std::vector<OptionMistake> mistakes_;
 };
 
 }  // namespace qkv

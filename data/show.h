@@ -3,11 +3,21 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "data/draw_image.h"
 #include "data/split.h"
 
 namespace qkv {
+
+// How images are drawn in a terminal: with characters that are darker or brighter, or with colours,
+// of which terminals know 256 or all.
+enum class Colours { kNone, k256, kAll };
+
+// The first `count` images of a split as a PNG, in colour where they have some: a grid of about as
+// many rows as columns, the images enlarged where they are small. Returns the names of the classes,
+// a line for each row. The data set has images.
+absl::StatusOr<std::string> write_contact_sheet(const Dataset& dataset, Split split, int64_t count,
+                                                const std::string& path);
 
 // What a data set is, a fact a line: its vocabulary, its lengths, its sizes. Not `all`: the first
 // tokens and classes.

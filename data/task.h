@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "data/batch_builder.h"
 #include "data/choices.h"
 #include "data/dataset.h"
-#include "data/option_checker.h"
+#include "data/file.h"
 #include "data/options.h"
-#include "data/question_batch.h"
 #include "data/records.h"
 #include "data/split.h"
-#include "data/wait.h"
 
 namespace qkv {
 
@@ -83,7 +82,7 @@ struct TaskKind {
   std::optional<Records> records = std::nullopt;
   std::vector<DataForm> forms = {DataForm::kSequence};  // that `make` can give the examples
   bool is_running_text = false;   // examples are pieces of one text: they begin anywhere in a line
-  bool reads_many_files = false;  // data.path may be a list of files and folders (data/paths.h)
+  bool reads_many_files = false;  // data.path may be a list of files and folders (data/file.h)
 };
 
 // The questions of `task` as examples. Training draws questions at random; validation is a list of
@@ -104,5 +103,13 @@ struct QuestionTask {
   bool validates_on_all = false;  // on every question that is held out, however many
 };
 TaskKind question_task(const QuestionTask& question);
+
+// The example of a task that asks this, so that its answer is known; none where no example has that
+// prompt. Takes as long as making one example, or where the task cannot tell its decisions, as long
+// as making each.
+std::optional<Example> find_question(const Task& task, const std::vector<int64_t>& prompt);
+
+// An example of the task, which shows what a question looks like. It is always the same one.
+Example example_question(const Task& task);
 
 }  // namespace qkv

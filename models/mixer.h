@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "framework/nn/attention.h"
 #include "framework/nn/mixer.h"
 #include "models/options.h"
 
@@ -37,5 +38,12 @@ Mixer make_mixer(Initializer& init, const ModelOptions& options, const MixerPlac
 
 // Whether a model has no table of a limited number of positions.
 bool reads_any_length(const ModelOptions& options);
+
+// Attention as `options` say, within one sequence or, without a `position`, to a source: places in
+// the one sequence mean nothing in the other. The projections back into the residual stream begin
+// with the standard deviation `residual_deviation`. Throws Error on options that do not fit each
+// other.
+MultiHeadAttention make_attention(Initializer& init, const ModelOptions& options,
+                                  double residual_deviation, AttentionPosition position = {});
 
 }  // namespace qkv

@@ -6,7 +6,6 @@
 #include "framework/core/error.h"
 #include "framework/nn/position.h"
 #include "framework/ops/ops.h"
-#include "models/attention.h"
 #include "models/mixer.h"
 
 namespace qkv {

@@ -16,7 +16,7 @@
 #include "models/examples.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
 #include "train/loop/step_forecast.h"
 

@@ -5,7 +5,7 @@
 #include "framework/core/sure.h"
 #include "framework/kernels/product_log.h"
 #include "framework/nn/feed_forward.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
 
 namespace qkv {

@@ -9,7 +9,6 @@
 #include "train/folder/checkpoint.h"
 #include "train/folder/experiment.h"
 #include "train/folder/run_folder.h"
-#include "train/loop/step_evaluation.h"
 #include "train/loop/trainer.h"
 #include "train/loop/training_run.h"
 

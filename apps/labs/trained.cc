@@ -9,7 +9,7 @@
 #include "apps/labs/train_once.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
 
 namespace qkv {

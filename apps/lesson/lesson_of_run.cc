@@ -5,11 +5,11 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
-#include "data/question_batch.h"
+#include "data/batch_builder.h"
 #include "data/tasks/tasks.h"
 #include "framework/graph/op.h"
 #include "train/config/suggest.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
 #include "train/folder/run_folder.h"
 #include "train/generate/generate.h"

@@ -8,7 +8,7 @@
 #include "apps/lesson/lesson.h"
 #include "apps/lesson/recording.h"
 #include "framework/core/terminal.h"
-#include "train/evaluate/run_with_data.h"
+#include "train/folder/loaded_run.h"
 
 namespace qkv {
 

@@ -6,7 +6,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/ops/ops.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 
 namespace qkv {
 namespace {

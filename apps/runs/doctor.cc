@@ -16,7 +16,7 @@
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "framework/optim/optimizer.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
 #include "train/folder/reading_progress.h"
 #include "train/loop/step_forecast.h"

@@ -8,7 +8,7 @@
 #include "apps/runs/run_sections.h"
 #include "framework/core/utf8.h"
 #include "framework/graph/op.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 
 namespace qkv {
 namespace {

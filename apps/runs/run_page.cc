@@ -9,6 +9,7 @@
 #include "apps/runs/runs_table.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
+#include "train/config/config_fields.h"
 
 namespace qkv {
 namespace {
@@ -32,6 +33,20 @@ std::string facts_html(const RunSummary& run, const absl::StatusOr<RunWithData>&
   return in_both([&](Language language) {
     return table_html({say("what"), say("value")}, rows, language);
   });
+}
+
+// The origin of a value is whether it is the default.
+LoadedConfig compared_with_defaults(const Config& config) {
+  LoadedConfig loaded;
+  loaded.config = config;
+  Config copy = config, defaults;
+  const std::vector<Field> fields = config_fields(copy), of_defaults = config_fields(defaults);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string value = of_defaults[i].to_string();
+    if (fields[i].to_string() == value) continue;
+    loaded.origins[fields[i].key()] = absl::StrCat("set; the default is ", value);
+  }
+  return loaded;
 }
 
 std::string config_html(const Config& config) {

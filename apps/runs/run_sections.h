@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "apps/report/figure.h"
 #include "apps/runs/run_summary.h"
-#include "train/evaluate/run_with_data.h"
+#include "train/folder/loaded_run.h"
 
 namespace qkv {
 

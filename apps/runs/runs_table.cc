@@ -107,7 +107,7 @@ std::string runs_json(const std::vector<RunSummary>& runs) {
                     {"tokens_per_second", number(run.tokens_per_second())},
                     {"changed", when(run)}});
   }
-  if (list.empty()) return "[\n]\n";  // begins as any other (cli/output_files.h)
+  if (list.empty()) return "[\n]\n";  // begins as any other (cli/show.h)
   return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

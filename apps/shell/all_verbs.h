@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "cli/verb_table.h"
+#include "apps/shell/verb_table.h"
 
 namespace qkv {
 

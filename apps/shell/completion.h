@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "cli/verb_table.h"
+#include "apps/shell/verb_table.h"
 
 namespace qkv {
 

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/version.h"
+#include "cli/command_line.h"
 #include "framework/core/utf8.h"
 #include "train/config/config_fields.h"
 

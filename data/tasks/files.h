@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "data/option_checker.h"
+#include "data/options.h"
 
 // What tasks over a file of the user's have in common.
 namespace qkv {

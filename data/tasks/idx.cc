@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "data/file.h"
-#include "data/listed_images.h"
+#include "data/image_dataset.h"
 #include "data/tasks/files.h"
 #include "data/tasks/kit.h"
 

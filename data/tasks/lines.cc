@@ -1,14 +1,13 @@
 #include <iterator>
 #include <map>
 
-#include "data/batch_builder.h"
+#include "absl/strings/ascii.h"
 #include "data/file.h"
-#include "data/file_mistakes.h"
-#include "data/paths.h"
+#include "data/listed_dataset.h"
 #include "data/split.h"
 #include "data/tasks/files.h"
 #include "data/tasks/kit.h"
-#include "data/text/text_lines.h"
+#include "data/text/text_pass.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
 
@@ -19,74 +18,73 @@ constexpr int64_t kLongestLine = 1024;  // characters
 
 constexpr char kLineEnd[] = "\n";
 
-class LinesDataset final : public Dataset {
- public:
-  // Every line begins and ends with the token of "\n".
-  LinesDataset(Vocabulary vocabulary, std::string fingerprint, std::vector<Tokens> training,
-               std::vector<Tokens> validation, uint64_t seed, std::vector<std::string> notes)
-      : Dataset(std::move(vocabulary)),
-        fingerprint_(std::move(fingerprint)),
-        training_(std::move(training)),
-        validation_(std::move(validation)),
-        stream_(seed),
-        notes_(std::move(notes)) {
-    for (const auto* lines : {&training_, &validation_}) {
-      for (const Tokens& line : *lines) {
-        length_ = std::max(length_, static_cast<int64_t>(line.size()) - 1);
-      }
-    }
-  }
+// Every line begins and ends with the token of "\n".
+std::unique_ptr<Dataset> dataset_of_lines(const Vocabulary& vocabulary, ExampleLists lines,
+                                          std::string fingerprint, uint64_t seed,
+                                          std::vector<std::string> notes) {
+  const int64_t newline = lines.validation.front().prompt.front();
+  return std::make_unique<ListedDataset>(
+      vocabulary, std::move(lines),
+      ListedDataset::Options{.padding = newline,
+                             .has_answers = false,
+                             .fingerprint = std::move(fingerprint),
+                             .seed = seed,
+                             .draws = "training lines",
+                             .notes = std::move(notes)});
+}
 
-  bool has_answers() const override { return false; }
-  DataShape shape() const override {
-    return {.vocabulary_size = vocabulary().size(), .max_length = length_};
-  }
-  std::string fingerprint() const override { return fingerprint_; }
-  std::vector<std::string> notes() const override { return notes_; }
-  int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
-  int64_t validation_size() const override { return static_cast<int64_t>(validation_.size()); }
+Example example_of(const Tokens& line) { return {{line.front()}, {line.begin() + 1, line.end()}}; }
 
-  Batch training_batch(int64_t index, int64_t batch_size) const override {
-    check_training_batch(index, batch_size);
-    const bool everything = training_size() <= batch_size;
-    const int64_t rows = everything ? training_size() : batch_size;
-    BatchBuilder builder(rows, length_, newline());
-    const RandomStream stream =
-        stream_.derive("training lines").derive(static_cast<uint64_t>(index));
-    for (int64_t row = 0; row < rows; ++row) {
-      const uint64_t chosen =
-          everything ? static_cast<uint64_t>(row)
-                     : stream.derive(static_cast<uint64_t>(row)).below(training_.size());
-      builder.set_row(row, training_[chosen], 1);
-    }
-    return builder.batch();
-  }
-
-  Batch validation_batch(int64_t first, int64_t count) const override {
-    check_validation_range(first, count, validation_size());
-    BatchBuilder builder(count, length_, newline());
-    for (int64_t row = 0; row < count; ++row) {
-      builder.set_row(row, validation_[static_cast<size_t>(first + row)], 1);
-    }
-    return builder.batch();
-  }
-
-  Example validation_example(int64_t index) const override {
-    check_validation_range(index, 1, validation_size());
-    const Tokens& line = validation_[static_cast<size_t>(index)];
-    return Example{{line.front()}, {line.begin() + 1, line.end()}};
-  }
-
- private:
-  int64_t newline() const { return validation_.front().front(); }
-
-  std::string fingerprint_;
-  std::vector<Tokens> training_;
-  std::vector<Tokens> validation_;
-  int64_t length_ = 1;
-  RandomStream stream_;
-  std::vector<std::string> notes_;
+// Files that are read for their lines, in memory.
+struct TextOfLines {
+  std::string text;            // of one after the other; a line ends with its file
+  SourceFiles files;           // those and what was left out
+  std::vector<size_t> begins;  // of each file, in the text
 };
+
+struct LineOfFile {
+  std::string_view text;
+  std::string_view path;
+  int64_t number = 0;  // in the file
+};
+
+// All files that cannot be read, or are not UTF-8, are named; an error as well where all are empty.
+absl::StatusOr<TextOfLines> read_text_of_lines(const std::string& paths, const Wait& wait) {
+  absl::StatusOr<SourceFiles> files = find_source_files(paths);
+  if (!files.ok()) return files.status();
+  TextOfLines read{.text = "", .files = *std::move(files), .begins = {}};
+  TextPasses passes(paths_to_show(paths), wait, TextPieces::kPieceBytes, read.files.bytes());
+  const auto begin_file = [&] {
+    if (!read.text.empty() && !read.text.ends_with('\n')) read.text += '\n';
+    read.begins.push_back(read.text.size());
+  };
+  const auto take = [&](std::string_view piece) {
+    read.text += piece;
+    return absl::OkStatus();
+  };
+  if (absl::Status status = passes.read(read.files, take, begin_file); !status.ok()) return status;
+  if (!read.text.empty()) return read;
+  return absl::InvalidArgumentError(absl::StrCat(paths_to_show(paths), ": is empty"));
+}
+
+// Those that are not blank, which live as long as the text.
+std::vector<LineOfFile> lines_of(const TextOfLines& read) {
+  std::vector<LineOfFile> lines;
+  for (size_t file = 0; file < read.begins.size(); ++file) {
+    const size_t begin = read.begins[file];
+    const size_t end = file + 1 < read.begins.size() ? read.begins[file + 1] : read.text.size();
+    std::string_view text = std::string_view(read.text).substr(begin, end - begin);
+    for (int64_t number = 1; !text.empty(); ++number) {
+      const size_t length = std::min(text.find('\n'), text.size());
+      const std::string_view line = text.substr(0, length);
+      text.remove_prefix(std::min(length + 1, text.size()));
+      const auto is_space = [](unsigned char c) { return absl::ascii_isspace(c); };
+      if (std::ranges::all_of(line, is_space)) continue;
+      lines.push_back({line, read.files.files[file].path, number});
+    }
+  }
+  return lines;
+}
 
 // Adds the lines that are too long to the mistakes.
 void find_long_lines(const std::vector<LineOfFile>& lines, FileMistakes& mistakes) {
@@ -193,27 +191,26 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
                      ": has no token for the end of a line, which the task \"lines\" writes; "
                      "use another data.tokenizer, or data.tokens = \"bpe\""));
   }
-  const auto tokens_of = [&](const LineOfFile& line) {
-    absl::StatusOr<Tokens> tokens = encode_line(*vocabulary, line.text);
-    if (tokens.ok()) return *std::move(tokens);
+  const auto encode = [&](const LineOfFile& line) {
+    const absl::StatusOr<Tokens> tokens = encode_line(*vocabulary, line.text);
+    if (tokens.ok()) return example_of(*tokens);
     mistakes.add(line.path, line.number, std::string(tokens.status().message()));
-    return Tokens();
+    return Example();
   };
-  std::vector<Tokens> training, validation;
-  std::ranges::transform(trained, std::back_inserter(training), tokens_of);
-  std::map<uint64_t, Tokens> by_hash;  // each line once, in an order that means nothing
-  for (const LineOfFile& line : judged) by_hash.emplace(stable_hash(line.text), tokens_of(line));
+  ExampleLists lines;
+  std::ranges::transform(trained, std::back_inserter(lines.training), encode);
+  std::map<uint64_t, Example> by_hash;  // each line once, in an order that means nothing
+  for (const LineOfFile& line : judged) by_hash.emplace(stable_hash(line.text), encode(line));
   if (!mistakes.empty()) return mistakes.status();
   for (auto& [hash, line] : by_hash) {
-    if (std::ssize(validation) == options.validation_examples) break;
-    validation.push_back(std::move(line));
+    if (std::ssize(lines.validation) == options.validation_examples) break;
+    lines.validation.push_back(std::move(line));
   }
   const std::string fingerprint =
       has_file ? fingerprint_of(absl::StrCat(fingerprint_of(text), fingerprint_of(other)))
                : fingerprint_of(text);
-  return std::make_unique<LinesDataset>(*vocabulary, fingerprint, std::move(training),
-                                        std::move(validation), seed,
-                                        notes_of({&*read, &*read_too}));
+  return dataset_of_lines(*vocabulary, std::move(lines), fingerprint, seed,
+                          notes_of({&*read, &*read_too}));
 }
 
 // Every line that is not blank, in its order.
@@ -222,7 +219,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
   const absl::StatusOr<TextOfLines> read = read_text_of_lines(options.path, wait);
   if (!read.ok()) return read.status();
   FileMistakes mistakes;
-  std::vector<Tokens> lines;
+  ExampleLists lines;
   for (const LineOfFile& line : lines_of(*read)) {
     auto tokens = encode_line(known.vocabulary, line.text);
     if (!tokens.ok()) {
@@ -232,16 +229,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
                    absl::StrCat("has ", std::ssize(*tokens) - 1,
                                 " tokens; the model reads at most ", known.most.max_length));
     } else {
-      lines.push_back(*std::move(tokens));
+      lines.validation.push_back(example_of(*tokens));
     }
   }
   if (!mistakes.empty()) return mistakes.status();
-  if (lines.empty()) {
+  if (lines.validation.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(paths_to_show(options.path), ": is blank"));
   }
-  return std::make_unique<LinesDataset>(known.vocabulary, fingerprint_of(read->text),
-                                        std::vector<Tokens>(), std::move(lines), 1,
-                                        notes_of({&*read}));
+  return dataset_of_lines(known.vocabulary, std::move(lines), fingerprint_of(read->text), 1,
+                          notes_of({&*read}));
 }
 
 void check_lines(const DataOptions& options, OptionChecker& check) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/listed_images.h"
+#include "data/image_dataset.h"
 #include "data/tasks/files.h"
 #include "data/tasks/kit.h"
 #include "data/vocabulary_builder.h"

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/file_mistakes.h"
+#include "data/file.h"
 #include "data/listed_dataset.h"
-#include "data/option_checker.h"
 #include "data/options.h"
 #include "data/records.h"
 #include "data/split.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "framework/core/each_of.h"
 
 namespace qkv {

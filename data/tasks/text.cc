@@ -1,5 +1,5 @@
 #include "data/batch_builder.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "data/tasks/files.h"
 #include "data/tasks/kit.h"
 #include "data/text/text_tokens.h"

@@ -1,12 +1,93 @@
 #include "data/text/text_pass.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "data/file.h"
 #include "framework/core/mistakes.h"
 
 namespace qkv {
+namespace {
+
+absl::Status read_failure(const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", path));
+}
+
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+SourceFile described(const std::string& path, const struct stat& status) {
+  const int64_t written = nanoseconds(status.st_mtim), changed = nanoseconds(status.st_ctim);
+  return {.path = path,
+          .bytes = status.st_size,
+          .state = absl::StrCat(status.st_dev, " ", status.st_ino, " ", status.st_size, " ",
+                                written, " ", changed),
+          .changed = std::max(written, changed)};
+}
+
+absl::Status add_folder(const std::string& folder, SourceFiles& found) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error)) {
+    paths.push_back(i->path().string());
+  }
+  if (error) return read_failure(folder, error.value());
+  std::ranges::sort(paths);
+  for (const std::string& path : paths) {
+    struct stat link, status;
+    if (std::filesystem::path(path).filename().string().starts_with('.')) {
+      found.left_out.push_back(absl::StrCat(path, " (hidden)"));
+    } else if (::lstat(path.c_str(), &link) != 0 || ::stat(path.c_str(), &status) != 0) {
+      return read_failure(path, errno);
+    } else if (S_ISREG(status.st_mode)) {
+      found.files.push_back(described(path, status));
+    } else if (S_ISDIR(link.st_mode)) {
+      if (absl::Status s = add_folder(path, found); !s.ok()) return s;
+    } else {
+      // A link to a folder may lead back to where it stands.
+      found.left_out.push_back(absl::StrCat(
+          path, S_ISDIR(status.st_mode) ? " (a link to a folder)" : " (not a regular file)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t SourceFiles::bytes() const {
+  int64_t sum = 0;
+  for (const SourceFile& file : files) sum += file.bytes;
+  return sum;
+}
+
+std::string SourceFiles::note() const {
+  return absl::StrCat("left out of the text: ", listed(left_out));
+}
+
+absl::StatusOr<SourceFiles> find_source_files(const std::string& paths) {
+  SourceFiles found;
+  for (const std::string& path : split_paths(paths)) {
+    struct stat status;
+    if (::stat(path.c_str(), &status) != 0) return read_failure(path, errno);
+    if (!S_ISDIR(status.st_mode)) {
+      found.files.push_back(described(path, status));  // what is no regular file cannot be opened
+      continue;
+    }
+    const size_t before = found.files.size();
+    if (absl::Status s = add_folder(path, found); !s.ok()) return s;
+    if (found.files.size() == before) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": this folder has no file to read"));
+    }
+  }
+  return found;
+}
 
 absl::Status TextPasses::read_file(const std::string& path, Take take) {
   absl::StatusOr<TextPieces> pieces = TextPieces::open(path, piece_bytes_, kept_);

@@ -3,14 +3,35 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "data/file.h"
-#include "data/text/source_files.h"
-#include "data/wait.h"
 
 namespace qkv {
+
+// A file of a text, and what changes when it does.
+struct SourceFile {
+  std::string path;
+  int64_t bytes = 0;
+  // Inode, size, and the times of the last change, in nanoseconds.
+  std::string state = {};
+  int64_t changed = 0;  // the later of these times
+};
+
+// The files that a path, or a list of them (data/file.h), means: a file is itself, a folder is
+// every regular file in it and below it, in the order of the names in each folder.
+struct SourceFiles {
+  std::vector<SourceFile> files;
+  std::vector<std::string> left_out;  // "texts/.git (hidden)"
+
+  int64_t bytes() const;
+  std::string note() const;  // that says what was left out
+};
+
+absl::StatusOr<SourceFiles> find_source_files(const std::string& paths);
 
 // Reads the files of a text from the first to the last, any number of times.
 class TextPasses {

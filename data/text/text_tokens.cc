@@ -9,9 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/file.h"
-#include "data/file_mistakes.h"
-#include "data/paths.h"
-#include "data/text/source_files.h"
 #include "data/text/text_pass.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
@@ -160,7 +157,7 @@ class TextReading {
         learns_in_survey_(!is_learned(options) || options.train_fraction == 1),
         passes_(paths_to_show(options.path), wait, limits.piece_bytes,
                 (known || learns_in_survey_ ? 2 : 3) * sources_.bytes(),
-                (known ? known->kind() : options.tokens) == TokenKind::kBytes ? Bytes::kAll
+                (known ? known->kind() : options.tokens) == TokenKind::kBytes ? Bytes::kAsIs
                                                                               : Bytes::kAsText),
         builder_(options.tokens, options.vocabulary_size, options.tokenizer,
                  least_count(options, /*are_questions=*/false)) {}

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "data/file.h"
 #include "data/options.h"
-#include "data/text/token_cache.h"
-#include "data/wait.h"
+#include "data/text/token_store.h"
 
 namespace qkv {
 

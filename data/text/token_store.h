@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "data/vocabulary.h"
 #include "framework/io/files.h"
 #include "framework/io/large_file.h"
 
@@ -64,5 +66,31 @@ class TokenWriter {
   int64_t block_index_ = 0;
   int64_t size_ = 0, token_bytes_;
 };
+
+// A text as tokens: those for training, then those for validation.
+struct TextTokens {
+  Vocabulary vocabulary;
+  std::string fingerprint;
+  int64_t training_tokens = 0;
+  TokenStore tokens;
+};
+
+// The tokens of a large text are a file in $XDG_CACHE_HOME/qkv, or in ~/.cache/qkv, which the next
+// start uses where nothing has changed: the blocks of a TokenStore, a JSON object with all else,
+// its size and its checksum with 8 bytes each, and "qkv text". Its key says of what it was made.
+// Who removes it loses time alone.
+
+// All that a vocabulary knows: where two are the same, so are the tokens of every text.
+std::string text_of_vocabulary(const Vocabulary& vocabulary);
+
+// The path of the file for a text that is called `name` in it.
+absl::StatusOr<std::string> token_cache_path(const std::string& name);
+
+// None where there is no such file, it has another key, or it is damaged.
+std::optional<TextTokens> load_tokens(const std::string& path, const std::string& key);
+
+// Completes the file that the writer, which is finished, has filled with tokens.
+absl::Status append_key(TokenWriter& writer, const std::string& key, const Vocabulary& vocabulary,
+                        const std::string& fingerprint, int64_t training_tokens);
 
 }  // namespace qkv

@@ -1,7 +1,6 @@
-#include "data/find_question.h"
-
 #include <gtest/gtest.h>
 
+#include "data/task.h"
 #include "data/tasks/tasks.h"
 
 namespace qkv {

@@ -1,11 +1,11 @@
 // Images that get the size that a model reads, beside numbers that fit_image_reference.py has
 // computed in fractions.
 
-#include "data/fit_image.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "data/decode_image.h"
 
 namespace qkv {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/show.h"
-#include "data/show_images.h"
 #include "tests/data/idx_bytes.h"
 #include "tests/data/images.h"
 #include "tests/data/rows.h"

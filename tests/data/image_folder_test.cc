@@ -14,7 +14,6 @@
 #include "data/decode_image.h"
 #include "data/image_files.h"
 #include "data/show.h"
-#include "data/show_images.h"
 #include "framework/kernels/parallel.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/images.h"

@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
-#include "data/paths.h"
 #include "data/text/text_tokens.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/error.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "data/gzip.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
 

@@ -9,7 +9,7 @@
 #include "data/file.h"
 #include "data/show.h"
 #include "data/tasks/tasks.h"
-#include "data/text/token_cache.h"
+#include "data/text/token_store.h"
 #include "framework/io/safetensors_checksums.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/scratch_file.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "framework/core/mistakes.h"
 #include "train/config/config_fields.h"
 #include "train/config/set_field.h"

@@ -52,9 +52,6 @@ std::string to_toml(const Config& config);
 // The same, with a comment at each value that names its origin.
 std::string to_toml_with_origins(const LoadedConfig& loaded);
 
-// A config that was saved: the origin of a value is whether it is the default.
-LoadedConfig compared_with_defaults(const Config& config);
-
 // Every key with its default, its meaning and its limits, in 80 columns, for --help.
 std::string config_help();
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "data/tasks/tasks.h"
 #include "models/mixer.h"
 #include "models/model.h"

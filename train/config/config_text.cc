@@ -1,13 +1,19 @@
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "data/file.h"
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
+#include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 #include "train/config/suggest.h"
 
-// A config as text: TOML, the help, the changes between two.
+// A config as text: its file, TOML, the help, the changes between two.
 
 namespace qkv {
 namespace {
@@ -31,12 +37,47 @@ std::vector<Field> read_fields(Config& config) {
 }
 
 constexpr int64_t kAssignmentColumns = 32;  // before a comment
+constexpr char kUnread[] = "–";             // the value of a key that nothing reads
 
 std::string assignment(const Field& field) {
   return absl::StrCat(field.name, " = ", field.to_string());
 }
 
+absl::Status no_config(const std::string& path, const std::string& why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": is no config: it ", why,
+                   "; a config is a short TOML file, which names data with data.path"));
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> read_config_file(const std::string& path) {
+  constexpr uint64_t kMaxBytes = 64 << 10;
+  absl::StatusOr<std::string> text = read_file(path, kMaxBytes);
+  const bool is_too_large = text.status().message().find("has more than") != std::string::npos;
+  if (!is_too_large && (!text.ok() || other_than_text(*text).empty())) return text;
+  return no_config(path, is_too_large ? "has more than 65536 bytes" : other_than_text(*text));
+}
+
+absl::StatusOr<LoadedConfig> load_config(const std::string& path,
+                                         const std::vector<std::string>& overrides) {
+  const std::string in_run = absl::StrCat(path, "/config.toml");
+  std::error_code ignored;
+  const std::string& file = std::filesystem::exists(in_run, ignored) ? in_run : path;
+  const absl::StatusOr<std::string> text = read_config_file(file);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<LoadedConfig> config = parse_config(*text, file, overrides);
+  static constexpr std::string_view kOfData[] = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson"};
+  const std::string ending = std::filesystem::path(file).extension();
+  if (config.ok() || std::ranges::count(kOfData, ending) == 0) return config;
+  return no_config(file, absl::StrCat("ends in ", ending, " and is not TOML"));
+}
+
+absl::StatusOr<Config> load_saved_config(const std::string& path) {
+  const absl::StatusOr<std::string> text = read_config_file(path);
+  if (!text.ok()) return text.status();
+  return parse_saved_config(*text, path);
+}
 
 std::string to_toml(const Config& config) {
   Config copy = config;
@@ -50,19 +91,6 @@ std::string to_toml_with_origins(const LoadedConfig& loaded) {
     return absl::StrCat(padded(assignment(field), kAssignmentColumns), " # ",
                         origin == loaded.origins.end() ? "default" : printable(origin->second));
   });
-}
-
-LoadedConfig compared_with_defaults(const Config& config) {
-  LoadedConfig loaded;
-  loaded.config = config;
-  Config copy = config, defaults;
-  const std::vector<Field> fields = config_fields(copy), of_defaults = config_fields(defaults);
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const std::string value = of_defaults[i].to_string();
-    if (fields[i].to_string() == value) continue;
-    loaded.origins[fields[i].key()] = absl::StrCat("set; the default is ", value);
-  }
-  return loaded;
 }
 
 std::string meaning_of(const Field& field) {
@@ -89,30 +117,25 @@ std::string config_help() {
   });
 }
 
-std::vector<std::string> config_changes(const Config& now, const Config& before) {
-  Config now_copy = now, before_copy = before;
-  const std::vector<Field> now_fields = config_fields(now_copy);
-  const std::vector<Field> before_fields = config_fields(before_copy);
-  std::vector<std::string> changes;
-  for (size_t i = 0; i < now_fields.size(); ++i) {
-    if (!now_fields[i].is_read || !before_fields[i].is_read) continue;
-    const std::string value = now_fields[i].to_string(), old_value = before_fields[i].to_string();
-    if (value == old_value) continue;
-    changes.push_back(absl::StrCat(now_fields[i].key(), " is ", value, ", but was ", old_value));
-  }
-  return changes;
-}
-
 std::vector<ConfigDifference> config_differences(const Config& a, const Config& b) {
   Config copy_a = a, copy_b = b;
   const std::vector<Field> of_a = config_fields(copy_a), of_b = config_fields(copy_b);
-  const auto value_of = [](const Field& field) { return field.is_read ? field.to_string() : "–"; };
+  const auto value_of = [](const Field& f) { return f.is_read ? f.to_string() : kUnread; };
   std::vector<ConfigDifference> differences;
   for (size_t i = 0; i < of_a.size(); ++i) {
     const std::string value = value_of(of_a[i]), other = value_of(of_b[i]);
     if (value != other) differences.push_back({of_a[i].key(), value, other});
   }
   return differences;
+}
+
+std::vector<std::string> config_changes(const Config& now, const Config& before) {
+  std::vector<std::string> changes;
+  for (const auto& [key, value, old_value] : config_differences(now, before)) {
+    if (value == kUnread || old_value == kUnread) continue;
+    changes.push_back(absl::StrCat(key, " is ", value, ", but was ", old_value));
+  }
+  return changes;
 }
 
 std::vector<std::string> keys_that_may_change_on_resume() {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "train/config/suggest.h"
 #include "train/config/toml_text.h"
 

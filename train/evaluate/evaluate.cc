@@ -4,12 +4,12 @@
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/storage.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/reduce.h"
-#include "train/evaluate/batch_loss.h"
 
 namespace qkv {
 namespace {
@@ -127,6 +127,14 @@ class Counts {
 };
 
 }  // namespace
+
+BatchLoss batch_loss(const Model& model, const Batch& batch, CrossEntropyOptions options,
+                     ForwardContext& context) {
+  const std::vector<Tensor> inputs(batch.inputs.begin(), batch.inputs.end());
+  options.ignored = kIgnoredTarget;
+  const Tensor logits = model(inputs, context);
+  return {logits, cross_entropy(logits, Tensor(batch.targets), options)};
+}
 
 absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop,

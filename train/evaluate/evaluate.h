@@ -8,9 +8,20 @@
 #include "data/dataset.h"
 #include "data/split.h"
 #include "framework/core/terminal.h"
+#include "framework/ops/ops.h"
 #include "models/model.h"
 
 namespace qkv {
+
+struct BatchLoss {
+  Tensor logits;  // [targets…, V]
+  Tensor loss;
+};
+
+// What training minimizes, and evaluation and the gradient check look at: the cross-entropy of a
+// model's logits with the targets of a batch that count. `options.ignored` is not read.
+BatchLoss batch_loss(const Model& model, const Batch& batch, CrossEntropyOptions options,
+                     ForwardContext& context);
 
 // How well a model does on a part of the data. An example counts as right when the most likely
 // token is the target at every position that counts, which is so exactly when greedy generation

@@ -1,7 +1,10 @@
 #include "train/evaluate/evaluation_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,10 +13,244 @@
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
-#include "train/evaluate/class_report.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
 #include "train/folder/reading_progress.h"
 
 namespace qkv {
+namespace {
+
+// The first target of a row that counts.
+int64_t place_of_answer(const Array& targets, int64_t row) {
+  const int64_t length = targets.shape()[1];
+  const int64_t* begin = targets.data<int64_t>() + row * length;
+  return std::find_if(begin, begin + length, [](int64_t t) { return t != kIgnoredTarget; }) - begin;
+}
+
+// Adds what the heads of one layer do with a batch.   weights [B, H, Tq, Tk], keys i64 [B, Tk]
+void add_batch(const Tensor& weights, const Batch& batch, const Array& keys, int64_t token,
+               std::span<AttentionShare> heads) {
+  const int64_t queries = weights.dim(2), length = weights.dim(3);
+  const std::vector<double> all = weights.to_vector();
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    const int64_t place = place_of_answer(batch.targets, row);
+    const int64_t answer = batch.targets.data<int64_t>()[row * batch.targets.shape()[1] + place];
+    for (AttentionShare& head : heads) {
+      const int64_t first = ((row * std::ssize(heads) + head.head) * queries + place) * length;
+      for (int64_t j = 0; j < length; ++j) {
+        const int64_t key = keys.data<int64_t>()[row * length + j];
+        const double weight = all[static_cast<size_t>(first + j)];
+        if (key == token) head.to_token += weight;
+        if (key == answer) head.to_answer += weight;
+      }
+    }
+  }
+}
+
+constexpr size_t kLargestMatrix = 30;
+constexpr size_t kListedPairs = 20;
+
+double ratio(int64_t part, int64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// How well one class was told from the others.
+struct ClassScore {
+  int64_t examples = 0, answered = 0, right = 0;
+  // The share of what was answered with the class that is of it; the share of its examples that
+  // were answered with it; their harmonic mean, 0 where nothing is right.
+  double precision() const { return ratio(right, answered); }
+  double recall() const { return ratio(right, examples); }
+  double f1() const { return ratio(2 * right, examples + answered); }
+};
+
+int64_t count_at(const Evaluation& e, int64_t row, int64_t column) {
+  return e.confusion[static_cast<size_t>(row * e.classes() + column)];
+}
+
+std::vector<int64_t> classes_that_occur(const std::vector<ClassScore>& scores) {
+  std::vector<int64_t> classes;
+  for (int64_t c = 0; c < std::ssize(scores); ++c) {
+    const ClassScore& score = scores[static_cast<size_t>(c)];
+    if (score.examples + score.answered > 0) classes.push_back(c);
+  }
+  return classes;
+}
+
+std::string part_of_matrix(const Evaluation& e, const std::vector<std::string>& names,
+                           const std::vector<int64_t>& rows, std::span<const int64_t> columns) {
+  std::vector<std::vector<std::string>> cells = {{"answered:"}};
+  for (const int64_t column : columns) cells[0].push_back(names[static_cast<size_t>(column)]);
+  for (const int64_t row : rows) {
+    cells.push_back({names[static_cast<size_t>(row)]});
+    for (const int64_t column : columns) {
+      cells.back().push_back(absl::StrCat(count_at(e, row, column)));
+    }
+  }
+  return aligned(cells, {.left = 1, .indent = "  "});
+}
+
+std::string confusion_matrix(const Evaluation& e, const std::vector<std::string>& names,
+                             const std::vector<int64_t>& classes) {
+  std::string text;
+  const std::span<const int64_t> all(classes);
+  for (size_t first = 0; first < all.size();) {
+    // As many columns as fit, and at least one.
+    size_t count = 1;
+    const auto width = [&](size_t columns) {
+      const std::string part = part_of_matrix(e, names, classes, all.subspan(first, columns));
+      int64_t widest = 0;
+      for (size_t begin = 0; begin < part.size();) {
+        const size_t end = part.find('\n', begin);
+        widest = std::max(widest, text_width(part.substr(begin, end - begin)));
+        begin = end + 1;
+      }
+      return widest;
+    };
+    while (first + count < all.size() && width(count + 1) <= text_columns()) ++count;
+    absl::StrAppend(&text, first > 0 ? "\n" : "",
+                    part_of_matrix(e, names, classes, all.subspan(first, count)));
+    first += count;
+  }
+  return text;
+}
+
+std::string most_confused(const Evaluation& e, const std::vector<std::string>& names,
+                          const std::vector<int64_t>& classes) {
+  struct Pair {
+    int64_t count, expected, answered;
+  };
+  std::vector<Pair> pairs;
+  for (const int64_t row : classes) {
+    for (const int64_t column : classes) {
+      if (row != column && count_at(e, row, column) > 0) {
+        pairs.push_back({count_at(e, row, column), row, column});
+      }
+    }
+  }
+  std::ranges::stable_sort(pairs, std::greater(), &Pair::count);
+  std::vector<std::vector<std::string>> rows = {{"expected", "answered", "times"}};
+  for (const Pair& pair : std::span(pairs).first(std::min(pairs.size(), kListedPairs))) {
+    rows.push_back({names[static_cast<size_t>(pair.expected)],
+                    names[static_cast<size_t>(pair.answered)], absl::StrCat(pair.count)});
+  }
+  return aligned(rows, {.left = 2, .indent = "  "});
+}
+
+std::vector<ClassScore> class_scores(const Evaluation& e) {
+  const int64_t classes = e.classes();
+  std::vector<ClassScore> scores(static_cast<size_t>(classes));
+  for (int64_t row = 0; row < classes; ++row) {
+    for (int64_t column = 0; column < classes; ++column) {
+      const int64_t count = count_at(e, row, column);
+      scores[static_cast<size_t>(row)].examples += count;
+      scores[static_cast<size_t>(column)].answered += count;
+      if (row == column) scores[static_cast<size_t>(row)].right += count;
+    }
+  }
+  return scores;
+}
+
+// The mean F1 of the classes that occur: as the class of an example, or as an answer.
+double macro_f1(const std::vector<ClassScore>& scores) {
+  const std::vector<int64_t> classes = classes_that_occur(scores);
+  double sum = 0;
+  for (const int64_t c : classes) sum += scores[static_cast<size_t>(c)].f1();
+  return classes.empty() ? 0.0 : sum / static_cast<double>(classes.size());
+}
+
+// A table with the scores of each class that occurs, and the confusion matrix of these: a row for
+// each class of an example, a column for each answer. Where it is wider than a terminal, the rows
+// come once for each part of the columns that fits. Where more than 30 classes occur, the pairs
+// that were confused most often are listed in its place.
+std::string class_report(const Evaluation& e, const std::vector<std::string>& names) {
+  const std::vector<ClassScore> scores = class_scores(e);
+  const std::vector<int64_t> classes = classes_that_occur(scores);
+  std::vector<std::string> shown;
+  for (const std::string& name : names) shown.push_back(escape(name));
+  std::vector<std::vector<std::string>> rows = {{"class", "examples", "precision", "recall", "F1"}};
+  for (const int64_t c : classes) {
+    const ClassScore& s = scores[static_cast<size_t>(c)];
+    rows.push_back({shown[static_cast<size_t>(c)], absl::StrCat(s.examples),
+                    format_percent(s.precision()), format_percent(s.recall()),
+                    format_percent(s.f1())});
+  }
+  return absl::StrCat(aligned(rows, {.left = 1, .indent = "  "}), "\n",
+                      classes.size() > kLargestMatrix ? most_confused(e, shown, classes)
+                                                      : confusion_matrix(e, shown, classes));
+}
+
+// One entry for each head of each layer that attends to the question: self-attention of a decoder,
+// cross-attention of an encoder-decoder. Empty where the model has no such layer.
+std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& dataset,
+                                             int64_t token, int64_t batch_size) {
+  constexpr std::string_view kWeights = "attention.weights";
+  const NoGrad no_grad;
+  const bool has_source = dataset.form() == DataForm::kSourceTarget;
+  std::vector<AttentionShare> shares;
+  const int64_t examples = dataset.validation_size();
+  if (dataset.form() == DataForm::kClass) return shares;
+  for (int64_t start = 0; start < examples; start += batch_size) {
+    const Batch batch = dataset.validation_batch(start, std::min(batch_size, examples - start));
+    Trace trace;
+    ForwardContext context{.trace = &trace};
+    const std::vector<Tensor> inputs(batch.inputs.begin(), batch.inputs.end());
+    model(inputs, context);
+    size_t used = 0;
+    for (const std::string& path : trace.paths()) {
+      if (!path.ends_with(kWeights)) continue;
+      if (has_source != path.ends_with("cross_attention.weights")) continue;
+      const Tensor& weights = trace[path];
+      const int64_t heads = weights.dim(1);
+      if (start == 0) {
+        const std::string layer = path.substr(0, path.size() - std::string_view(".weights").size());
+        for (int64_t head = 0; head < heads; ++head) shares.push_back({layer, head});
+      }
+      add_batch(weights, batch, batch.inputs[0], token,
+                std::span(shares).subspan(used, static_cast<size_t>(heads)));
+      used += static_cast<size_t>(heads);
+    }
+  }
+  for (AttentionShare& share : shares) {
+    share.to_token /= static_cast<double>(examples);
+    share.to_answer /= static_cast<double>(examples);
+  }
+  return shares;
+}
+
+}  // namespace
+
+std::string attention_table(const std::vector<AttentionShare>& shares, const std::string& token) {
+  if (shares.empty()) return "";
+  std::string table =
+      absl::StrFormat("  %-36s %4s  %9s  %9s\n", "attention from the answer's position", "head",
+                      "to " + token, "to answer");
+  for (const AttentionShare& share : shares) {
+    absl::StrAppendFormat(&table, "  %-36s %4d  %9s  %9s\n", share.layer, share.head,
+                          format_percent(share.to_token), format_percent(share.to_answer));
+  }
+  return table;
+}
+
+absl::StatusOr<std::vector<AttentionShare>> attention_to(const std::string& text,
+                                                         const LoadedRun& run, const Model& model,
+                                                         const Dataset& dataset,
+                                                         int64_t batch_size) {
+  std::vector<AttentionShare> shares;
+  if (text.empty()) return shares;
+  const absl::StatusOr<std::vector<int64_t>> token = run.encode("attention", text);
+  if (!token.ok()) return token.status();
+  if (token->size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--attention needs one token, not ", token->size()));
+  }
+  shares = attention_shares(model, dataset, token->front(), batch_size);
+  if (shares.empty()) {
+    return absl::FailedPreconditionError(
+        "--attention: this model has no attention from an answer to its question");
+  }
+  return shares;
+}
 
 std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const char* part,
                             const Evaluation& e, const std::vector<AttentionShare>& attention) {

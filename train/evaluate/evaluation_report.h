@@ -1,14 +1,34 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "train/evaluate/attention_share.h"
+#include "models/model.h"
 #include "train/evaluate/evaluate.h"
 #include "train/folder/loaded_run.h"
 
 namespace qkv {
+
+// The attention of a head at the position that predicts the first token of the answer, as the mean
+// over all validation examples.
+struct AttentionShare {
+  std::string layer;  // "blocks.0.attention"
+  int64_t head = 0;
+  double to_token = 0;   // the weight of all keys that are the token
+  double to_answer = 0;  // the weight of all keys that are the first token of the answer itself
+};
+
+// For a terminal, a line for each, "" for none; `token` as it is to be shown.
+std::string attention_table(const std::vector<AttentionShare>& shares, const std::string& token);
+
+// The shares of the token with that text, which `qkv eval --attention TOKEN` asks for; of "" none.
+absl::StatusOr<std::vector<AttentionShare>> attention_to(const std::string& text,
+                                                         const LoadedRun& run, const Model& model,
+                                                         const Dataset& dataset,
+                                                         int64_t batch_size);
 
 // What `qkv eval` says of a run, as a JSON object on a line and as text for a terminal. Accuracies
 // are there if the data have answers.  part: "val" or "train"

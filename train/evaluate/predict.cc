@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/str_cat.h"
-#include "data/file_mistakes.h"
+#include "data/file.h"
+#include "data/image_files.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "framework/graph/op.h"
@@ -16,52 +19,24 @@
 namespace qkv {
 namespace {
 
+// What a model answers to one question of a file.
+struct Prediction {
+  std::string question;            // or text, or file of an image
+  const char* asked = "question";  // which of these it is: "text", "file"
+  std::string answer = {};         // or the class
+  bool is_class = false;
+  double probability = 0;                    // that the model gives to it
+  std::optional<std::string> expected = {};  // where the file has the answer, too
+  int64_t line = 0;                          // of a file of questions
+  bool right() const { return expected == answer; }
+};
+
 std::string json_line(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-class Predictor {
- public:
-  Predictor(const LoadedRun& run, const Model& model, const TaskKind& task)
-      : run_(run), model_(model), task_(task), form_(form_of(run.checkpoint.config.model.kind)) {}
-
-  absl::StatusOr<Prediction> answer(const Record& record) const {
-    const absl::StatusOr<Prompt> prompt = read_prompt(run_, "the question", record.question);
-    if (!prompt.ok()) return prompt.status();
-    const Tokens& tokens = prompt->tokens;
-    absl::Status status = check_length("the question", std::ssize(tokens), run_.longest_prompt());
-    if (!status.ok()) return status;
-    Prediction prediction = {
-        .question = record.question, .expected = record.answer, .line = record.line};
-    if (form_ != DataForm::kClass) return write(tokens, std::move(prediction));
-    prediction.asked = "text";
-    status = classify(run_, model_, Array::of({1, std::ssize(tokens)}, tokens), prediction);
-    if (!status.ok()) return status;
-    return prediction;
-  }
-
- private:
-  // Without the token that ends an answer; where the model reads no further, the answer ends there.
-  absl::StatusOr<Prediction> write(const Tokens& prompt, Prediction prediction) const {
-    const Vocabulary& vocabulary = run_.checkpoint.vocabulary;
-    absl::StatusOr<Tokens> answer = most_likely_answer(run_, model_, prompt, kLongestAnswer);
-    if (!answer.ok()) return answer.status();
-    const auto last = static_cast<size_t>(answer->back());
-    if (vocabulary.texts()[last] == task_.last_token) answer->pop_back();
-    prediction.answer = vocabulary.decode(*answer);
-    return prediction;
-  }
-
-  static constexpr int64_t kLongestAnswer = 1024;
-
-  const LoadedRun& run_;
-  const Model& model_;
-  const TaskKind& task_;
-  DataForm form_;
-};
-
-}  // namespace
-
+// Sets the class that the model finds most likely for its input, and its probability. An error
+// where the logits are not finite.
 absl::Status classify(const LoadedRun& run, const Model& model, const Array& input,
                       Prediction& prediction) {
   const NoGrad no_grad;
@@ -75,6 +50,8 @@ absl::Status classify(const LoadedRun& run, const Model& model, const Array& inp
   return absl::OkStatus();
 }
 
+// A prediction as a line without its end: the answer; the question, a tab and the answer, both
+// escaped (framework/core/utf8.h); or a JSON object.
 std::string prediction_line(const Prediction& p, PredictionFormat format) {
   if (format == PredictionFormat::kText) return escape(p.answer);
   if (format == PredictionFormat::kTabs) {
@@ -92,6 +69,7 @@ std::string prediction_line(const Prediction& p, PredictionFormat format) {
   return json_line(object);
 }
 
+// What stands in the place of that line where a question has no answer.
 std::string unanswered_line(const Prediction& p, const absl::Status& why, PredictionFormat format) {
   if (format != PredictionFormat::kJsonLines) return "";
   nlohmann::ordered_json object;
@@ -103,6 +81,84 @@ std::string unanswered_line(const Prediction& p, const absl::Status& why, Predic
   object["error"] = std::string(why.message());
   return json_line(object);
 }
+
+// The answer that a model writes, without the token that ends it; where the model reads no further,
+// the answer ends there.
+absl::StatusOr<std::string> write_answer(const LoadedRun& run, const Model& model,
+                                         const TaskKind& task, const Tokens& prompt) {
+  constexpr int64_t kLongestAnswer = 1024;
+  const Vocabulary& vocabulary = run.checkpoint.vocabulary;
+  absl::StatusOr<Tokens> answer = most_likely_answer(run, model, prompt, kLongestAnswer);
+  if (!answer.ok()) return answer.status();
+  const auto last = static_cast<size_t>(answer->back());
+  if (vocabulary.texts()[last] == task.last_token) answer->pop_back();
+  return vocabulary.decode(*answer);
+}
+
+absl::StatusOr<Prediction> predict(const LoadedRun& run, const Model& model, const TaskKind& task,
+                                   const Record& record) {
+  const absl::StatusOr<Prompt> prompt = read_prompt(run, "the question", record.question);
+  if (!prompt.ok()) return prompt.status();
+  const Tokens& tokens = prompt->tokens;
+  absl::Status status = check_length("the question", std::ssize(tokens), run.longest_prompt());
+  if (!status.ok()) return status;
+  Prediction prediction = {
+      .question = record.question, .expected = record.answer, .line = record.line};
+  if (form_of(run.checkpoint.config.model.kind) == DataForm::kClass) {
+    prediction.asked = "text";
+    status = classify(run, model, Array::of({1, std::ssize(tokens)}, tokens), prediction);
+    if (!status.ok()) return status;
+  } else {
+    absl::StatusOr<std::string> answer = write_answer(run, model, task, tokens);
+    if (!answer.ok()) return answer.status();
+    prediction.answer = *std::move(answer);
+  }
+  return prediction;
+}
+
+// Adds the files that a path stands for. A folder is looked into once, whatever links lead to it.
+// What cannot be read is told when its image is asked for; what is no image is left out of a
+// folder.
+void add_files(const std::string& path, std::set<std::filesystem::path>& seen,
+               std::vector<std::string>& files, std::vector<std::string>& no_images) {
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(path, ignored);
+  if (is_folder && !seen.insert(std::filesystem::canonical(path, ignored)).second) return;
+  const absl::StatusOr<std::vector<FolderEntry>> entries =
+      is_folder ? entries_of(path) : absl::InvalidArgumentError("is no folder to look into");
+  if (!entries.ok()) {
+    files.push_back(path);
+    return;
+  }
+  for (const FolderEntry& entry : *entries) {
+    if (!entry.is_folder && is_no_image(entry)) {
+      no_images.push_back(entry.path);
+    } else {
+      add_files(entry.path, seen, files, no_images);
+    }
+  }
+}
+
+// The class that the folder of an image is named after.
+std::optional<std::string> expected_class(const std::string& path,
+                                          const std::vector<std::string>& classes) {
+  std::error_code ignored;
+  const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
+  const std::string name = class_of_folder(whole.parent_path().filename().string());
+  const auto found = std::ranges::find(classes, name, nfc);  // an older run has others
+  if (found == classes.end()) return std::nullopt;
+  return *found;
+}
+
+Array pixels_of(const std::string& bytes, const DataShape& shape) {
+  Array pixels({1, shape.channels, shape.height, shape.width}, DType::f32);
+  std::ranges::transform(bytes, pixels.mutable_data<float>(), [](char byte) {
+    return static_cast<float>(static_cast<unsigned char>(byte)) / 255.0F;
+  });
+  return pixels;
+}
+
+}  // namespace
 
 absl::Status predict_file(const LoadedRun& run, const std::string& path, std::istream& file,
                           PredictionFormat format,
@@ -118,7 +174,6 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
   }
   const absl::StatusOr<Model> model = run.model();
   if (!model.ok()) return model.status();
-  const Predictor predictor(run, *model, task);
   RecordLayout layout = task.records->layout(data);
   layout.answer_needed = false;
   RecordReader reader(path, layout, [&]() -> std::optional<std::string> {
@@ -129,7 +184,7 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
   FileMistakes mistakes;
   while (std::optional<absl::StatusOr<Record>> record = reader.next()) {
     const absl::StatusOr<Prediction> prediction =
-        record->ok() ? predictor.answer(**record) : record->status();
+        record->ok() ? predict(run, *model, task, **record) : record->status();
     if (!prediction.ok() && !absl::IsInvalidArgument(prediction.status())) {
       return absl::Status(prediction.status().code(),
                           absl::StrCat(run.path, ": ", prediction.status().message()));
@@ -144,6 +199,43 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
     if (!print(line + "\n")) return absl::OkStatus();
   }
   if (file.bad()) return absl::InternalError(absl::StrCat("cannot read ", path));
+  return mistakes.status();
+}
+
+absl::Status predict_images(const LoadedRun& run, const std::vector<std::string>& paths,
+                            PredictionFormat format,
+                            const std::function<bool(const std::string&)>& print,
+                            const TellNote& tell) {
+  const absl::StatusOr<Model> model = run.model();
+  if (!model.ok()) return model.status();
+  const DataShape& shape = run.checkpoint.data;
+  const ImageLayout layout = {shape.channels, shape.height, shape.width,
+                              run.checkpoint.config.data.fit};
+  std::vector<std::string> files, no_images;
+  for (const std::string& path : paths) {
+    std::set<std::filesystem::path> seen;
+    add_files(path, seen, files, no_images);
+  }
+  if (!no_images.empty()) tell(note_on_no_images(no_images));
+  FileMistakes mistakes;
+  for (const std::string& file : files) {
+    Prediction prediction = {.question = file,
+                             .asked = "file",
+                             .expected = expected_class(file, run.checkpoint.answers())};
+    const absl::StatusOr<std::string> bytes = read_image(file, layout);
+    std::string line;
+    if (bytes.ok()) {
+      absl::Status status = classify(run, *model, pixels_of(*bytes, shape), prediction);
+      if (!status.ok()) {
+        return absl::Status(status.code(), absl::StrCat(run.path, ": ", status.message()));
+      }
+      line = prediction_line(prediction, format);
+    } else {
+      mistakes.add(file, 0, std::string(bytes.status().message()));
+      line = unanswered_line(prediction, bytes.status(), format);
+    }
+    if (!print(line + "\n")) return absl::OkStatus();
+  }
   return mistakes.status();
 }
 

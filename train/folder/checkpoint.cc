@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/mistakes.h"
 #include "framework/kernels/elementwise.h"

@@ -37,6 +37,29 @@ const Kind& kind_of(const std::string& tensor) {
                                [&](const Kind& each) { return tensor.starts_with(each.prefix); });
 }
 
+// The tensors of a file by what they are: those of the model, the state of the optimizer by its
+// kind, the rest. Of a file that is no checkpoint of qkv all are in one group.
+struct TensorGroup {
+  std::string name;     // "model", "optimizer: first moments"
+  std::string meaning;  // ", running means of the gradients"
+  std::vector<const NamedArray*> tensors;
+};
+std::vector<TensorGroup> groups_of_tensors(const TensorFile& file) {
+  const bool is_checkpoint = std::ranges::any_of(file.metadata, [](const auto& each) {
+    return each.first == "format" && each.second.starts_with("qkv-checkpoint-");
+  });
+  std::vector<TensorGroup> groups;
+  for (const NamedArray& tensor : file.tensors) {
+    const Kind kind = is_checkpoint ? kind_of(tensor.name) : Kind{"", "tensors"};
+    const std::string name = kind.name;
+    auto group = std::ranges::find(groups, name, &TensorGroup::name);
+    if (group == groups.end())
+      group = groups.insert(group, {.name = name, .meaning = kind.meaning, .tensors = {}});
+    group->tensors.push_back(&tensor);
+  }
+  return groups;
+}
+
 std::vector<std::string> row_of(const std::string& name,
                                 std::span<const NamedArray* const> tensors) {
   int64_t numbers = 0;
@@ -74,22 +97,6 @@ std::string lines_of_metadata(const TensorFile& file) {
 }
 
 }  // namespace
-
-std::vector<TensorGroup> groups_of_tensors(const TensorFile& file) {
-  const bool is_checkpoint = std::ranges::any_of(file.metadata, [](const auto& each) {
-    return each.first == "format" && each.second.starts_with("qkv-checkpoint-");
-  });
-  std::vector<TensorGroup> groups;
-  for (const NamedArray& tensor : file.tensors) {
-    const Kind kind = is_checkpoint ? kind_of(tensor.name) : Kind{"", "tensors"};
-    const std::string name = kind.name;
-    auto group = std::ranges::find(groups, name, &TensorGroup::name);
-    if (group == groups.end())
-      group = groups.insert(group, {.name = name, .meaning = kind.meaning, .tensors = {}});
-    group->tensors.push_back(&tensor);
-  }
-  return groups;
-}
 
 std::string describe_tensors(const TensorFile& file, bool all) {
   std::vector<const NamedArray*> tensors;

@@ -44,9 +44,14 @@ Model make_model(const Config& config, const DataShape& data) {
                            /*bf16_products=*/config.train.precision == Precision::kBf16));
 }
 
+std::vector<NamedParameter> parameters_without_numbers(const Config& config,
+                                                       const DataShape& data) {
+  return parameters(
+      Model(config.model, data, Initializer::shapes_only(precision_dtype(config.train))));
+}
+
 int64_t count_parameters(const Config& config, const DataShape& data) {
-  const DType dtype = precision_dtype(config.train);
-  return parameter_count(parameters(Model(config.model, data, Initializer::shapes_only(dtype))));
+  return parameter_count(parameters_without_numbers(config, data));
 }
 
 }  // namespace qkv

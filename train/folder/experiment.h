@@ -3,6 +3,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
@@ -27,7 +28,8 @@ absl::Status check_patches(const ModelOptions& model, const DataShape& data);
 // The model of a config, freshly initialized from the config's seed.
 Model make_model(const Config& config, const DataShape& data);
 
-// How many numbers its parameters are. Takes no memory.
+// Its parameters without their numbers, and how many these are. Takes no memory.
+std::vector<NamedParameter> parameters_without_numbers(const Config& config, const DataShape& data);
 int64_t count_parameters(const Config& config, const DataShape& data);
 
 }  // namespace qkv

@@ -17,12 +17,6 @@
 namespace qkv {
 namespace {
 
-std::vector<NamedParameter> parameters_without_numbers(const Config& config,
-                                                       const DataShape& data) {
-  return parameters(
-      Model(config.model, data, Initializer::shapes_only(precision_dtype(config.train))));
-}
-
 // The parameters with a row for each token or class: those that one token more makes larger.
 std::set<std::string> parameters_of_tokens(const Config& config, DataShape data) {
   const std::vector<NamedParameter> now = parameters_without_numbers(config, data);

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
 #include "models/mixer.h"
@@ -175,6 +175,27 @@ absl::Status check_length(const std::string& what, int64_t length, int64_t longe
   if (length <= longest) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(what, " has ", length, " tokens; this model reads at most ", longest));
+}
+
+absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
+                                               const std::vector<std::string>& overrides,
+                                               bool in_f64, const TellNote& tell,
+                                               const std::string& text) {
+  absl::StatusOr<LoadedRun> run = load_run(name);
+  if (!run.ok()) return run.status();
+  return with_data(*std::move(run), overrides, in_f64, tell, text);
+}
+
+absl::StatusOr<RunWithData> with_data(LoadedRun run, const std::vector<std::string>& overrides,
+                                      bool in_f64, const TellNote& tell, const std::string& text) {
+  if (in_f64) widen(run.checkpoint);
+  absl::StatusOr<Model> model = run.model();  // before the data, which may take long
+  if (!model.ok()) return model.status();
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
+      text.empty() ? run.dataset(overrides, tell) : run.dataset_of(text, overrides, tell);
+  if (!dataset.ok()) return dataset.status();
+  const int64_t batch_size = run.checkpoint.config.train.validation_batch_size();
+  return RunWithData{std::move(run), *std::move(model), *std::move(dataset), batch_size};
 }
 
 }  // namespace qkv

@@ -4,13 +4,31 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "train/folder/step_detail.h"
 
 namespace qkv {
+
+using NamedNumbers = std::vector<std::pair<std::string, double>>;
+
+// What a line of metrics.jsonl has in addition after each train.detail_interval steps: norms of
+// each parameter, by its name in checkpoints, and the entropy of each head of each attention layer,
+// by the path of its weights in traces. All with 6 significant digits.
+struct StepDetail {
+  NamedNumbers gradient_norm;  // before clipping
+  NamedNumbers weight_norm;    // after the step
+  NamedNumbers
+      update_ratio;  // the norm of what the step changed / weight_norm; 0 where it changed nothing
+  std::vector<std::pair<std::string, std::vector<double>>> attention_entropy;  // in nats
+
+  bool operator==(const StepDetail&) const = default;
+};
+
+// All its numbers in one list: "gradient_norm/NAME", …, "attention_entropy/PATH/HEAD".
+NamedNumbers detail_numbers(const StepDetail& detail);
 
 // One line of metrics.jsonl. Numbers that were not measured at this step are not in the line.
 struct Metrics {

@@ -3,7 +3,7 @@
 #include <stop_token>
 #include <string>
 
-#include "data/wait.h"
+#include "data/file.h"
 #include "framework/core/clock.h"
 #include "framework/core/terminal.h"
 

@@ -2,13 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {
+
+constexpr std::string_view kNoCharacter = "\uFFFD";
+
+// The number of bytes at the end of `text` that begin `stop`.
+size_t beginning_of_stop(std::string_view text, std::string_view stop) {
+  size_t length = std::min(text.size(), stop.size() - 1);
+  while (!text.ends_with(stop.substr(0, length))) --length;
+  return length;
+}
 
 using Print = std::function<bool(const std::string&)>;
 
@@ -155,7 +166,99 @@ absl::Status check_answer_length(const LoadedRun& run, const TextsToContinue& te
                    longest_answer == 1 ? " token" : " tokens"));
 }
 
+const char* name_of(TextEnd end) {
+  switch (end) {
+    case TextEnd::kLength:
+      return "length";
+    case TextEnd::kStop:
+      return "stop";
+    case TextEnd::kLastToken:
+      return "last token";
+    case TextEnd::kInterrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
+nlohmann::ordered_json continuation_json(const Continuation& written) {
+  nlohmann::ordered_json object = {{"prompt", written.prompt},
+                                   {"sample", written.sample},
+                                   {"text", written.text},
+                                   {"tokens", written.tokens},
+                                   {"end", name_of(written.end)}};
+  for (const auto& [text, hypothesis] : written.beam) {
+    object["beam"].push_back({{"text", text},
+                              {"log_probability", hypothesis.log_probability},
+                              {"score", hypothesis.score}});
+  }
+  return object;
+}
+
 }  // namespace
+
+WrittenText::WrittenText(const Vocabulary& vocabulary, int64_t before,
+                         std::vector<std::string> stops, std::string last_token)
+    : vocabulary_(&vocabulary),
+      before_(before),
+      stops_(std::move(stops)),
+      last_token_(std::move(last_token)) {}
+
+bool WrittenText::add(int64_t token) {
+  if (!last_token_.empty() && vocabulary_->decode({{token}}) == last_token_) {
+    end_ = TextEnd::kLastToken;
+    return false;
+  }
+  // What the token adds after the one before it: there may be a space between them.
+  const size_t length = text_.size();
+  append(vocabulary_->decode({{before_, token}}).substr(vocabulary_->decode({{before_}}).size()));
+  before_ = token;
+
+  size_t first = std::string::npos;
+  for (const std::string& stop : stops_) {
+    const size_t searched = length < stop.size() ? 0 : length - stop.size() + 1;
+    first = std::min(first, text_.find(stop, searched));
+  }
+  if (first == std::string::npos) return true;
+  text_.resize(first);
+  unfinished_.clear();
+  end_ = TextEnd::kStop;
+  return false;
+}
+
+std::string WrittenText::take_settled() {
+  size_t held_back = 0;
+  for (const std::string& stop : stops_) {
+    held_back = std::max(held_back, beginning_of_stop(text_, stop));
+  }
+  return take_until(text_.size() - held_back);
+}
+
+std::string WrittenText::take_rest() {
+  text_ = text();
+  unfinished_.clear();
+  return take_until(text_.size());
+}
+
+std::string WrittenText::text() const {
+  return unfinished_.empty() ? text_ : text_ + std::string(kNoCharacter);
+}
+
+void WrittenText::append(std::string_view bytes) {
+  unfinished_ += bytes;
+  std::string_view left = unfinished_;
+  const size_t rest = unfinished_length(left);
+  while (left.size() > rest) {
+    const size_t length = code_point_length(left);
+    text_ += length == 0 ? kNoCharacter : left.substr(0, length);
+    left.remove_prefix(std::max<size_t>(length, 1));
+  }
+  unfinished_ = std::string(left);
+}
+
+std::string WrittenText::take_until(size_t end) {
+  const size_t begin = std::exchange(taken_, std::max(taken_, end));
+  return text_.substr(begin, taken_ - begin);
+}
 
 absl::Status check_options(const TextsToContinue& texts) {
   const SamplingOptions& s = texts.sampling;
@@ -197,6 +300,15 @@ absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const Model& 
     return absl::Status(status.code(), absl::StrCat(run.path, ": ", status.message()));
   }
   return Continuations{std::move(writer.written()), stop.stop_requested()};
+}
+
+std::string continuations_json(const LoadedRun& run, const TextsToContinue& texts,
+                               const Continuations& written) {
+  nlohmann::ordered_json object = {{"generate", run.path}, {"step", run.checkpoint.state.step}};
+  if (!texts.beam) object["seed"] = texts.sampling.seed;
+  object["texts"] = nlohmann::ordered_json::array();
+  for (const Continuation& one : written.all) object["texts"].push_back(continuation_json(one));
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace qkv

@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "data/file.h"
-#include "data/find_question.h"
+#include "data/task.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"

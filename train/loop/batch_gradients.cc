@@ -7,7 +7,7 @@
 #include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 
 namespace qkv {
 namespace {

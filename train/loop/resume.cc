@@ -2,12 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/folder/metrics.h"
 #include "train/generate/samples.h"
-#include "train/loop/step_evaluation.h"
+#include "train/loop/training_run.h"
 
 namespace qkv {
 namespace {

@@ -34,4 +34,9 @@ absl::Status check_memory(const StepForecast& forecast, uint64_t available);
 
 std::string describe(const StepForecast& forecast);  // "about 38 MiB of memory"
 
+// The parts of a model with the shapes of their parameters, a line each, blocks that are alike told
+// once; then its parameters, and what a step of training multiplies and holds.
+std::string model_summary(const Config& config, const Dataset& dataset,
+                          const StepForecast& forecast);
+
 }  // namespace qkv

@@ -15,8 +15,8 @@
 #include "train/folder/reading_progress.h"
 #include "train/loop/resume.h"
 #include "train/loop/step_forecast.h"
+#include "train/watch/profile.h"
 #include "train/watch/progress.h"
-#include "train/watch/run_profile.h"
 
 namespace qkv {
 namespace {

@@ -12,7 +12,7 @@
 #include "models/model.h"
 #include "train/config/options.h"
 #include "train/evaluate/evaluate.h"
-#include "train/folder/step_detail.h"
+#include "train/folder/metrics.h"
 #include "train/loop/batch_gradients.h"
 
 namespace qkv {

@@ -1,5 +1,6 @@
 #include "train/loop/training_run.h"
 
+#include <cmath>
 #include <new>
 #include <utility>
 
@@ -7,42 +8,83 @@
 #include "data/tokenizer_json.h"
 #include "framework/core/clock.h"
 #include "framework/core/out_of_memory.h"
-#include "framework/io/files.h"
+#include "framework/kernels/elementwise.h"
+#include "train/evaluate/evaluate.h"
 #include "train/folder/first_weights.h"
+#include "train/generate/samples.h"
 #include "train/loop/resume.h"
+#include "train/watch/finite.h"
+#include "train/watch/measure_detail.h"
 
 namespace qkv {
+namespace {
+
+constexpr int64_t kSamples = 3;
+
+// A parameter, or what the optimizer keeps of one: a run cannot be resumed with such numbers. "":
+// all are finite.
+std::string first_not_finite(Trainer& trainer) {
+  for (const NamedParameter& p : trainer.trained_parameters()) {
+    if (!kernels::all_finite(p.tensor.array())) return p.name;
+  }
+  for (const NamedState& state : trainer.optimizer().state()) {
+    if (!kernels::all_finite(state.array)) return state.name;
+  }
+  return "";
+}
+
+}  // namespace
+
+bool is_numbered(const TrainOptions& options, int64_t step) {
+  return options.checkpoint_interval > 0 && step % options.checkpoint_interval == 0;
+}
+
+bool is_evaluated(const TrainOptions& options, int64_t step) {
+  return step == options.steps || step % options.eval_interval == 0;
+}
+
+bool is_logged(const TrainOptions& options, int64_t step) {
+  return is_evaluated(options, step) || is_detailed(options, step) ||
+         step % options.log_interval == 0;
+}
+
+bool has_lost_patience(const TrainOptions& options, const RunState& state) {
+  return options.patience > 0 && state.evaluations_since_best >= options.patience;
+}
+
+bool has_ended(const TrainOptions& options, const RunState& state) {
+  return state.step == options.steps || has_lost_patience(options, state);
+}
 
 TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder,
                          std::stop_token stop, Trainer::Differentiate differentiate)
     : config_(std::move(config)),
       dataset_(dataset),
       stop_(std::move(stop)),
-      trainer_(config_, dataset, std::move(differentiate)),
-      record_(std::move(folder), config_, dataset, trainer_, state_, listeners_) {}
+      folder_(std::move(folder)),
+      trainer_(config_, dataset, std::move(differentiate)) {}
 
 absl::Status TrainingRun::begin() {
   const absl::StatusOr<FirstWeights> first = find_first_weights(config_, dataset_);
   if (!first.ok()) return first.status();
   put_into(trainer_.model(), *first);
   put_into(trainer_.evaluated_model(), *first);  // the mean of these weights alone
-  if (absl::Status s = record_.open(); !s.ok()) return s;
+  if (absl::Status s = open_files(); !s.ok()) return s;
   if (const std::string tokenizer = tokenizer_json(dataset_.vocabulary()); !tokenizer.empty()) {
-    absl::Status s = write_file_atomically(record_.folder().tokenizer(), tokenizer);
+    absl::Status s = write_file_atomically(folder_.tokenizer(), tokenizer);
     if (!s.ok()) return s;
   }
-  return record_.save_last();
+  return save_last();
 }
 
 absl::Status TrainingRun::resume() {
-  const absl::StatusOr<ResumedRun> resumed =
-      resume_from(record_.folder(), config_, dataset_, trainer_);
+  const absl::StatusOr<ResumedRun> resumed = resume_from(folder_, config_, dataset_, trainer_);
   if (!resumed.ok()) return resumed.status();
   state_ = resumed->state;
   state_.elapsed_seconds.reset();
   elapsed_seconds_ = resumed->elapsed_seconds;
   changes_ = resumed->changes;
-  return record_.open();
+  return open_files();
 }
 
 absl::StatusOr<RunOutcome> TrainingRun::run(const std::vector<RunListener*>& listeners) {
@@ -53,7 +95,7 @@ absl::StatusOr<RunOutcome> TrainingRun::run(const std::vector<RunListener*>& lis
   }
   absl::Status status;
   for (RunListener* listener : listeners_) {
-    status.Update(listener->begin(folder().path(), state_.step + (state_.unwritten ? 0 : 1)));
+    status.Update(listener->begin(folder_.path(), state_.step + (state_.unwritten ? 0 : 1)));
   }
   if (status.ok() && state_.unwritten) status = after_step(*state_.unwritten);
   while (status.ok() && !has_ended(config_.train, state_) && !is_out_of_time() && !is_stopped()) {
@@ -62,7 +104,7 @@ absl::StatusOr<RunOutcome> TrainingRun::run(const std::vector<RunListener*>& lis
   const bool stopped =
       absl::IsCancelled(status) || (status.ok() && !has_ended(config_.train, state_));
   if (stopped) status = save_where_it_stands();
-  if (!status.ok()) return record_.explain(status);
+  if (!status.ok()) return explain(status);
   if (!stopped) return RunOutcome::kFinished;
   return is_stopped() ? RunOutcome::kInterrupted : RunOutcome::kOutOfTime;
 }
@@ -107,19 +149,17 @@ absl::Status TrainingRun::after_step(const Metrics& metrics) {
                      .evaluated = is_evaluated(config_.train, metrics.step),
                      .samples = ""};
   if (step.logged) {
-    if (absl::Status s = record_.check_place(); !s.ok()) return s;
+    if (absl::Status s = check_place(); !s.ok()) return s;
     state_.tokens_since_log = 0;
     state_.seconds_since_log = 0;
   }
   if (step.evaluated) {
-    const auto tell = [&](const std::string& what) {
-      for (RunListener* listener : listeners_) listener->evaluating(what);
-    };
-    absl::Status s = evaluate_step(config_, trainer_, dataset_, stop_, tell, step);
-    if (!s.ok()) return s;
+    if (absl::Status s = evaluate(step); !s.ok()) return s;
   }
   for (RunListener* listener : listeners_) listener->report(step);
-  return record_.write(step);
+  if (absl::Status s = append_lines(step); !s.ok()) return s;
+  state_.unwritten.reset();
+  return save_checkpoints(step);
 }
 
 Metrics TrainingRun::measured(const StepResult& result, double seconds) {
@@ -138,11 +178,124 @@ Metrics TrainingRun::measured(const StepResult& result, double seconds) {
   return metrics;
 }
 
+absl::Status TrainingRun::evaluate(StepReport& step) {
+  const auto tell = [&](const std::string& what) {
+    for (RunListener* listener : listeners_) listener->evaluating(what);
+  };
+  Metrics& metrics = step.metrics;
+  const absl::StatusOr<Evaluation> validation = trainer_.evaluate(Split::kValidation, stop_, tell);
+  if (!validation.ok()) return validation.status();
+  if (!std::isfinite(validation->loss)) {
+    return absl::DataLossError(absl::StrCat("step ", metrics.step, ": the validation loss is ",
+                                            validation->loss,
+                                            ", not a finite number; this step was not saved. ",
+                                            advice_for_blow_up(config_, metrics.step)));
+  }
+  metrics.val_loss = validation->loss;
+  if (dataset_.has_answers()) {
+    metrics.val_token_accuracy = validation->token_accuracy;
+    metrics.val_sequence_accuracy = validation->sequence_accuracy;
+    metrics.val_end_accuracy = validation->end_accuracy;
+    const absl::StatusOr<Evaluation> training = trainer_.evaluate(Split::kTraining, stop_, tell);
+    if (!training.ok()) return training.status();
+    metrics.train_sequence_accuracy = training->sequence_accuracy;
+  }
+  tell("writing samples");
+  absl::StatusOr<std::string> samples =
+      describe_samples(trainer_.evaluated_model(), dataset_, kSamples, stop_);
+  if (!samples.ok()) return samples.status();
+  step.samples = *std::move(samples);
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::open_files() {
+  absl::StatusOr<AppendFile> metrics = AppendFile::open(folder_.metrics());
+  if (!metrics.ok()) return metrics.status();
+  absl::StatusOr<AppendFile> samples = AppendFile::open(folder_.samples());
+  if (!samples.ok()) return samples.status();
+  metrics_.emplace(*std::move(metrics));
+  samples_.emplace(*std::move(samples));
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::append_lines(const StepReport& step) {
+  if (step.evaluated) {
+    const std::string part = absl::StrCat("step ", step.metrics.step, "\n", step.samples, "\n");
+    if (absl::Status s = samples_->append(part); !s.ok()) return s;
+  }
+  if (!step.logged) return absl::OkStatus();
+  absl::Status status = metrics_->append(metrics_to_json(step.metrics));
+  for (RunListener* listener : listeners_) {
+    if (status.ok()) status = listener->record(step, trainer_.evaluated_model());
+  }
+  return status;
+}
+
+absl::Status TrainingRun::save_checkpoints(const StepReport& step) {
+  const Metrics& metrics = step.metrics;
+  const bool numbered = is_numbered(config_.train, metrics.step);
+  if (!step.evaluated && !numbered) return absl::OkStatus();
+  if (absl::Status s = check_finite(); !s.ok()) return s;
+  if (metrics.val_loss && state_.best_step > 0 && *metrics.val_loss >= state_.best_val_loss) {
+    ++state_.evaluations_since_best;
+  } else if (metrics.val_loss) {
+    state_.best_val_loss = *metrics.val_loss;
+    state_.best_step = metrics.step;
+    state_.evaluations_since_best = 0;
+    if (absl::Status s = save(folder_.best_checkpoint()); !s.ok()) return s;
+  }
+  if (numbered) {
+    if (absl::Status s = save(folder_.checkpoint(metrics.step)); !s.ok()) return s;
+  }
+  return save_last();
+}
+
+absl::Status TrainingRun::save(const std::string& path) {
+  if (absl::Status s = metrics_->flush(); !s.ok()) return s;
+  if (absl::Status s = samples_->flush(); !s.ok()) return s;
+  for (RunListener* listener : listeners_) {
+    if (absl::Status s = listener->flush(); !s.ok()) return s;
+  }
+  return save_checkpoint(path, checkpoint_of(config_, dataset_, trainer_.evaluated_model(),
+                                             trainer_.optimizer(), state_));
+}
+
+absl::Status TrainingRun::check_finite() {
+  if (const std::string name = first_not_finite(trainer_); !name.empty()) {
+    return absl::DataLossError(absl::StrCat("step ", state_.step, ": ", name,
+                                            " is no longer finite; this step was not saved. ",
+                                            advice_for_blow_up(config_, state_.step)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::check_place() {
+  const std::string before = folder_.path();
+  const absl::StatusOr<bool> moved = folder_.follow();
+  if (!moved.ok() || !*moved) return moved.status();
+  if (absl::Status s = save_last(); !s.ok()) return s;
+  return absl::AbortedError(
+      absl::StrCat(before, " was moved to ", folder_.path(),
+                   " while the run trained into it; the run was saved there after step ",
+                   state_.step, "; --resume --out ", folder_.path(), " continues it"));
+}
+
+absl::Status TrainingRun::explain(absl::Status status) {
+  if (!absl::IsDataLoss(status) && !absl::IsAborted(status)) {
+    if (absl::Status moved = check_place(); !moved.ok()) status = moved;
+  }
+  if (folder_.newest_checkpoint().value_or("").empty()) return status;
+  const std::string where =
+      absl::IsDataLoss(status) ? absl::StrCat("; qkv replay ", folder_.path(), " shows where") : "";
+  return absl::Status(status.code(), absl::StrCat(status.message(), "; the checkpoints in ",
+                                                  folder_.path(), " are kept", where));
+}
+
 absl::Status TrainingRun::save_where_it_stands() {
-  if (absl::Status s = record_.check_finite(); !s.ok()) return s;
-  if (absl::Status s = record_.check_place(); !s.ok()) return s;
+  if (absl::Status s = check_finite(); !s.ok()) return s;
+  if (absl::Status s = check_place(); !s.ok()) return s;
   state_.elapsed_seconds = elapsed_seconds_;
-  absl::Status saved = record_.save_last();
+  absl::Status saved = save_last();
   state_.elapsed_seconds.reset();
   return saved;
 }

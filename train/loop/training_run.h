@@ -1,21 +1,31 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/io/files.h"
 #include "train/config/options.h"
 #include "train/folder/checkpoint.h"
 #include "train/folder/run_folder.h"
-#include "train/loop/run_record.h"
-#include "train/loop/step_evaluation.h"
 #include "train/loop/trainer.h"
 #include "train/watch/run_listener.h"
 
 namespace qkv {
+
+bool is_evaluated(const TrainOptions& options, int64_t step);  // the last step always is
+// Whether the step has a checkpoint of its own.
+bool is_numbered(const TrainOptions& options, int64_t step);
+bool is_logged(const TrainOptions& options, int64_t step);  // every evaluated or detailed step is
+// Whether a run makes no further step: it has made them all, or train.patience has run out.
+bool has_lost_patience(const TrainOptions& options, const RunState& state);
+bool has_ended(const TrainOptions& options, const RunState& state);
 
 // kOutOfTime: after train.max_minutes, with all that an interruption leaves.
 enum class RunOutcome { kFinished, kInterrupted, kOutOfTime };
@@ -41,7 +51,7 @@ class TrainingRun {
   absl::StatusOr<RunOutcome> run(const std::vector<RunListener*>& listeners);
 
   const Config& config() const { return config_; }
-  const RunFolder& folder() const { return record_.folder(); }
+  const RunFolder& folder() const { return folder_; }
   const Model& model() const { return trainer_.evaluated_model(); }
   const RunState& state() const { return state_; }
   double elapsed_seconds() const { return elapsed_seconds_; }  // of training, over all resumes
@@ -57,16 +67,34 @@ class TrainingRun {
   absl::Status step();
   absl::Status after_step(const Metrics& metrics);
   Metrics measured(const StepResult& result, double seconds);
+  // Adds to the report how well the model does and what it answers. A loss that is not finite is an
+  // error.
+  absl::Status evaluate(StepReport& step);
+
+  // What the run leaves in its folder. A checkpoint continues the lines that are on the disk before
+  // it.
+  absl::Status open_files();  // empty where they are not there yet
+  absl::Status append_lines(const StepReport& step);
+  absl::Status save_checkpoints(const StepReport& step);  // those that are due
+  absl::Status save_last() { return save(folder_.last_checkpoint()); }
+  absl::Status save(const std::string& path);
   absl::Status save_where_it_stands();
+  // An error where a parameter is no longer a finite number, as which it is not saved.
+  absl::Status check_finite();
+  // Where somebody has moved the folder, what would be lost is saved there, and an error says so.
+  absl::Status check_place();
+  // The error that ends a run, or the one that explains it, with what is kept.
+  absl::Status explain(absl::Status status);
 
   const Config config_;
   const Dataset& dataset_;
   std::stop_token stop_;
+  RunFolder folder_;
   Trainer trainer_;
   RunState state_;
   std::vector<std::unique_ptr<RunListener>> of_apps_;
   std::vector<RunListener*> listeners_;
-  RunRecord record_;
+  std::optional<AppendFile> metrics_, samples_;
   std::vector<std::string> changes_;
   double elapsed_seconds_ = 0;
 };

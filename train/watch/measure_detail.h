@@ -8,7 +8,7 @@
 #include "framework/nn/module.h"
 #include "models/model.h"
 #include "train/config/options.h"
-#include "train/folder/step_detail.h"
+#include "train/folder/metrics.h"
 
 namespace qkv {
 

@@ -40,7 +40,7 @@ absl::Status run_bench(const std::string& config, const GivenOptions& given) {
               {config.empty() && shape.empty() && !suite,
                "bench takes one of CONFIG, --shape and --suite; see qkv bench --help"}});
   if (!options.ok()) return options;
-  options = check_json(given, suite ? kBeginningOfBenchSuite : kBeginningOfBench);
+  options = check_json(given, suite ? "{\"steps\":" : "{\"name\":");
   if (!options.ok()) return options;
   ProgressLine progress(stderr);
   const auto tell = [&](const std::string& what) { progress.show(what); };

@@ -69,8 +69,8 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
       .makes_page = !html.empty(),
       .tell = [&](const std::string& what) { progress.show("checking " + what); }};
   if (absl::Status status = check_options(request, given); !status.ok()) return status;
-  const OutputFile files[] = {{"sweep", sweep, kBeginningOfSweep},
-                              {"json", json_file(given), kBeginningOfGradcheck},
+  const OutputFile files[] = {{"sweep", sweep, "step,forward_error,"},
+                              {"json", json_file(given), "{\n \"format\": \"qkv gradcheck\""},
                               {"html", file_named(html), kBeginningOfPage}};
   if (absl::Status status = check_outputs(files); !status.ok()) return status;
   const auto check = given.has("coverage")          ? show_coverage

@@ -8,8 +8,6 @@
 #include "cli/command_line.h"
 #include "cli/train.h"
 #include "cli/verbs.h"
-#include "cli/verbs_of_apps.h"
-#include "cli/version.h"
 #include "train/watch/interrupt.h"
 
 namespace {

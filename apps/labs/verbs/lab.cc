@@ -50,7 +50,7 @@ absl::Status run_one(const std::string& name, const GivenOptions& given, Languag
   absl::Status s = reject({{!trains && given.has("runs"), "--runs: this lab trains no model"}});
   if (!s.ok()) return s;
   const OutputFile files[] = {{"html", given.text("html"), kBeginningOfPage},
-                              {"json", json_file(given), kBeginningOfReport}};
+                              {"json", json_file(given), "{\n  \"lab\": "}};
   if (s = check_outputs(files); !s.ok()) return s;
   const absl::StatusOr<Report> report =
       report_of(*lab, given.texts_of(names_of_lab_options()), given);
@@ -62,13 +62,13 @@ absl::Status run_one(const std::string& name, const GivenOptions& given, Languag
 
 // Makes the folder of the pages.
 absl::Status prepare_targets(const std::string& folder, const std::string& notes) {
-  std::vector<OutputFile> files = {{"notes", notes, kBeginningOfLectureNotes}};
+  std::vector<OutputFile> files = {{"notes", notes, "<!-- Made by ./qkv lab --all"}};
   if (!folder.empty()) {
     if (absl::Status s = make_folder(folder); !s.ok()) return s;
     for (const std::string& name : names_of_report_files(names_of_labs())) {
       const bool is_page = name.ends_with(".html");
-      files.push_back({"out", absl::StrCat(folder, "/", name),
-                       is_page ? kBeginningOfPage : kBeginningOfReport});
+      files.push_back(
+          {"out", absl::StrCat(folder, "/", name), is_page ? kBeginningOfPage : "{\n  \"lab\": "});
     }
   }
   return check_outputs(files);

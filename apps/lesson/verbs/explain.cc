@@ -70,7 +70,7 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   std::string page_path = given.text("out");
   if (page_is_asked_for && page_path.empty()) page_path = lesson->config.name + ".html";
   const OutputFile files[] = {{"out", page_path, kBeginningOfPage},
-                              {"json", json_file(given), kBeginningOfLesson}};
+                              {"json", json_file(given), R"({"format":"qkv lesson")"}};
   if (s = check_outputs(files); !s.ok()) return s;
   const bool as_text = page_is_asked_for || given.has("json");
   s = check_memory(config->model, lesson->model.data(), lesson->batch, lesson->form(), as_text);

@@ -12,7 +12,7 @@
 #include "framework/nn/linear.h"
 #include "framework/nn/norm.h"
 #include "framework/ops/ops.h"
-#include "models/attention.h"
+#include "models/mixer.h"
 #include "train/folder/experiment.h"
 
 // Layers and models of C++ as Python's objects: called on tensors, and asked for parameters by

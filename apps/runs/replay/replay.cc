@@ -10,7 +10,7 @@
 #include "framework/kernels/elementwise.h"
 #include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
-#include "train/loop/step_evaluation.h"
+#include "train/loop/training_run.h"
 #include "train/watch/finite.h"
 
 namespace qkv {

@@ -18,7 +18,7 @@
 #include "train/folder/first_weights.h"
 #include "train/folder/run_folder.h"
 #include "train/loop/resume.h"
-#include "train/loop/step_evaluation.h"
+#include "train/loop/training_run.h"
 
 namespace qkv {
 namespace {

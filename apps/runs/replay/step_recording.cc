@@ -13,7 +13,7 @@
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/schedule.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 
 namespace qkv {
 namespace {

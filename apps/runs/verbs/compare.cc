@@ -9,7 +9,7 @@ namespace {
 void add_compare_options(OptionList& options) { options.json("the comparison"); }
 
 absl::Status run_compare(const std::string& first, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, kBeginningOfComparison); !s.ok()) return s;
+  if (absl::Status s = check_json(given, "{\n  \"runs\": "); !s.ok()) return s;
   const absl::StatusOr<RunSummary> a = summarize_run(first);
   if (!a.ok()) return a.status();
   const absl::StatusOr<RunSummary> b = summarize_run(given.arguments()[1]);

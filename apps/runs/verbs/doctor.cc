@@ -14,7 +14,7 @@ void add_doctor_options(OptionList& options) {
 }
 
 absl::Status run_doctor(const std::string& config, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, kBeginningOfDiagnoses); !s.ok()) return s;
+  if (absl::Status s = check_json(given, "[\n  {\n    \"check\": "); !s.ok()) return s;
   const absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
   ProgressLine progress(stderr);

@@ -26,7 +26,7 @@ void add_plot_options(OptionList& options) {
 absl::Status run_plot(const std::string&, const GivenOptions& given) {
   const std::string svg = given.text("svg"), html = given.text("html"), csv = given.text("csv");
   const bool prints_chart = std::ranges::count(std::vector{svg, html, csv}, "-") == 0;
-  const OutputFile files[] = {{"svg", file_named(svg), kBeginningOfSvg},
+  const OutputFile files[] = {{"svg", file_named(svg), "<svg "},
                               {"html", file_named(html), kBeginningOfPage},
                               {"csv", file_named(csv), kBeginningOfCurves}};
   if (absl::Status s = check_outputs(files); !s.ok()) return s;

@@ -11,7 +11,7 @@ void add_runs_options(OptionList& options) {
 }
 
 absl::Status run_runs(const std::string& argument, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, kBeginningOfRuns); !s.ok()) return s;
+  if (absl::Status s = check_json(given, "[\n"); !s.ok()) return s;
   const std::string folder = argument.empty() ? "runs" : argument;
   const absl::StatusOr<std::vector<std::string>> paths = find_runs(folder);
   if (!paths.ok()) return paths.status();

@@ -26,7 +26,7 @@ void add_sweep_options(OptionList& options) {
 }
 
 absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, kBeginningOfTrainingSweep); !s.ok()) return s;
+  if (absl::Status s = check_json(given, "{\n  \"sweep\": "); !s.ok()) return s;
   const absl::StatusOr<SweepPlan> plan = plan_sweep({.config = argument,
                                                      .settings = given.set(),
                                                      .seeds = given.integer_if_given("seeds"),

@@ -8,7 +8,6 @@
 #include "apps/bench/bench_shapes.h"
 #include "framework/core/storage.h"
 #include "train/folder/experiment.h"
-#include "train/loop/model_summary.h"
 #include "train/loop/trainer.h"
 
 namespace qkv {

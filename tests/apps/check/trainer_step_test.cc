@@ -6,7 +6,7 @@
 #include "data/tasks/tasks.h"
 #include "framework/graph/op.h"
 #include "tests/framework/testing.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 #include "train/loop/trainer.h"
 
 namespace qkv {

@@ -12,7 +12,7 @@
 #include "framework/ops/ops.h"
 #include "models/mixer.h"
 #include "tests/framework/testing.h"
-#include "train/evaluate/batch_loss.h"
+#include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
 
 namespace qkv {

@@ -14,7 +14,6 @@
 #include "framework/ops/ops.h"
 #include "models/mixer.h"
 #include "train/config/config_fields.h"
-#include "train/generate/beam_search.h"
 
 namespace qkv {
 namespace {

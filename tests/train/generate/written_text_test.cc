@@ -1,9 +1,9 @@
-#include "train/generate/written_text.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "train/generate/continue_texts.h"
 
 namespace qkv {
 namespace {
