@@ -1,13 +1,127 @@
 // Attention and convolution: alike in form, not in spirit. All is y = M x.
+#include <functional>
 #include <set>
 
 #include "apps/labs/kit.h"
 #include "apps/labs/matrices.h"
-#include "apps/labs/mixing_forms.h"
 #include "models/mixer.h"
 
 namespace qkv {
 namespace {
+
+// What mixes the tokens of `values` [1, T, C], and may look at x [1, T, C] to know how.
+using Mix = std::function<Tensor(const Tensor& x, const Tensor& values)>;
+
+struct Mixing {
+  int64_t n, d, kernel;
+  RandomStream random;
+  double factor;  // of the scores
+  Tensor taps = random_normal(random, "taps", {1, 1, kernel});
+  Tensor dense = random_normal(random, "dense", {n, n});
+  Tensor w_query = random_normal(random, "W_q", {d, d});
+  Tensor w_key = random_normal(random, "W_k", {d, d});
+  Tensor x = random_normal(random, "x", {1, n, d});
+  Tensor other = random_normal(random, "other x", {1, n, d});
+  Tensor values = random_normal(random, "values", {1, n, d});
+  Tensor filters = random_normal(random, "filters", {d, d, kernel});
+
+  int64_t before() const { return (kernel - 1) / 2; }
+  int64_t keys() const { return n + kernel - 1; }  // with zeros beyond both ends
+  Tensor padded(const Tensor& y) const { return pad(y, 1, before(), keys()); }
+  // By K numbers [1, 1, K], which are the same for each of the C.
+  Tensor convolved(const Tensor& y, const Tensor& numbers) const {
+    return depthwise_convolution(y, broadcast_to(numbers, {d, 1, kernel}), Tensor(), before());
+  }
+  Tensor attended(const Tensor& y, const Tensor& mixed) const {
+    const Tensor q = matmul(y, w_query), k = matmul(y, w_key);
+    return reshape(attention(one_head(q), one_head(k), one_head(mixed), {.scale = factor}),
+                   {1, n, d});
+  }
+};
+
+// Attention whose scores are `bias` [H, Tq, Tk] and nothing else.   values [1, Tk, H, D]
+Tensor attend_by(const Tensor& bias, const Tensor& values) {
+  const int64_t h = bias.dim(0), queries = bias.dim(1), keys = bias.dim(2), d = values.dim(3);
+  return attention(zeros({1, queries, h, d}, DType::f64), zeros({1, keys, h, d}, DType::f64),
+                   values, {.mask = {.bias = bias}});
+}
+
+// [T, T + K - 1]: scores[k] where tap k of token i stands, -∞ elsewhere. They depend on j - i
+// alone. Where attention is broken all are 0.
+Tensor scores_of_taps(const Mixing& s, const Samples& scores) {
+  std::vector<double> numbers(static_cast<size_t>(s.n * s.keys()),
+                              -std::numeric_limits<double>::infinity());
+  for (int64_t i = 0; i < s.n; ++i) {
+    for (int64_t k = 0; k < s.kernel; ++k) {
+      numbers[static_cast<size_t>(i * s.keys() + i + k)] = scores[static_cast<size_t>(k)];
+    }
+  }
+  if (s.factor == 0) std::ranges::fill(numbers, 0);
+  return constant_f64({s.n, s.keys()}, numbers);
+}
+
+Tensor scores_of_head(const Mixing& s, int64_t k) {
+  std::vector<double> scores(static_cast<size_t>(s.kernel),
+                             -std::numeric_limits<double>::infinity());
+  scores[static_cast<size_t>(k)] = 0;
+  return scores_of_taps(s, scores);
+}
+
+Tensor convolved_by_heads(const Mixing& s) {
+  const Tensor padded = s.padded(s.values);
+  std::vector<Tensor> biases, values;
+  for (int64_t k = 0; k < s.kernel; ++k) {
+    biases.push_back(scores_of_head(s, k));
+    const Tensor map = reshape(slice(s.filters, 2, k, 1), {s.d, s.d});
+    values.push_back(matmul(padded, map, {.transpose_b = true}));
+  }
+  return sum(attend_by(stack(biases, 0), stack(values, 2)), 2);  // [1, T, C]
+}
+
+Mixing make_mixing(const LabContext& lab, uint64_t seed = 1) {
+  const int64_t d = lab.integer("d");
+  return {.n = lab.integer("n"),
+          .d = d,
+          .kernel = lab.integer("kernel"),
+          .random = RandomStream(seed),
+          .factor = lab.is_control() ? 0 : 0.5 / static_cast<double>(d)};
+}
+
+Mix convolution_of(const Mixing& s) {
+  return [s](const Tensor& /*x*/, const Tensor& values) { return s.convolved(values, s.taps); };
+}
+Mix connection_of(const Mixing& s) {
+  return [s](const Tensor& /*x*/, const Tensor& values) {
+    return transpose(linear(transpose(values, 1, 2), s.dense, Tensor()), 1, 2);
+  };
+}
+Mix attention_of(const Mixing& s) {
+  return [s](const Tensor& x, const Tensor& values) { return s.attended(x, values); };
+}
+
+// M of y = M v.
+Tensor matrix_of(const Mix& mix, const Tensor& x, const Tensor& values) {
+  const Tensor v = as_parameter(values);
+  return mixing_matrix(mix(x, v), v);
+}
+
+// A convolution of C into C channels, and K heads that come to the same: head k looks at the place
+// of tap k alone, and has a map of values of its own.
+double difference_to_heads(const Mixing& s) {
+  const Tensor convolved = convolution(s.values, s.filters, Tensor(), s.before());
+  return largest_difference(convolved, convolved_by_heads(s));
+}
+
+// Where head k looks.   [T, T + K - 1]
+Tensor weights_of_head(const Mixing& s, int64_t k) { return softmax(scores_of_head(s, k)); }
+
+// One head whose weights are those taps [1, 1, K] that are above 0, with the sum 1.
+Tensor convolved_by_one_head(const Mixing& s, const Tensor& taps) {
+  const Tensor above = relu(taps);
+  const Tensor bias = scores_of_taps(s, log(above / sum(above)).to_vector());
+  return reshape(attend_by(reshape(bias, {1, s.n, s.keys()}), one_head(s.padded(s.values))),
+                 {1, s.n, s.d});
+}
 
 HeatMap map_of(const Text& title, const Tensor& matrix) {
   HeatMap map = heat_map_of(title, matrix);

@@ -1,13 +1,48 @@
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "apps/labs/catalogue.h"
 #include "apps/labs/texts.h"
-#include "apps/report/report_files.h"
+#include "apps/report/notes.h"
+#include "apps/report/report.h"
 #include "cli/kit.h"
 #include "framework/io/files.h"
 
 namespace qkv {
 namespace {
+
+// Writes FOLDER/NAME.html, with links to the pages of write_overview_files, and FOLDER/NAME.json.
+absl::Status write_report_files(const std::string& folder, const Report& report,
+                                Language language) {
+  const std::string path = absl::StrCat(folder, "/", report.name);
+  const std::string page = report_page(report, language, /*beside_index=*/true);
+  if (absl::Status s = write_file_atomically(path + ".html", page); !s.ok()) return s;
+  return write_file_atomically(path + ".json", report_json(report, language));
+}
+
+// Writes FOLDER/index.html, and FOLDER/note-A.html … of each lecture note.
+absl::Status write_overview_files(const std::string& folder, const std::vector<Report>& reports,
+                                  Language language) {
+  for (const Note& note : kLectureNotes) {
+    absl::Status s = write_file_atomically(absl::StrCat(folder, "/", file_of_note(note.letter)),
+                                           note_page(reports, note.letter, language));
+    if (!s.ok()) return s;
+  }
+  return write_file_atomically(folder + "/index.html", index_page(reports, language));
+}
+
+// The names of all of them, of reports with these names.
+std::vector<std::string> names_of_report_files(const std::vector<std::string>& reports) {
+  std::vector<std::string> names = {"index.html"};
+  for (const Note& note : kLectureNotes) names.push_back(file_of_note(note.letter));
+  for (const std::string& report : reports) {
+    names.insert(names.end(), {report + ".html", report + ".json"});
+  }
+  return names;
+}
 
 void add_lab_options(OptionList& options) {
   const auto does = [](const char* option) { return option_of_verb(option).en; };

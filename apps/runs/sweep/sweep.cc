@@ -1,8 +1,11 @@
 #include "apps/runs/sweep/sweep.h"
 
 #include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -11,7 +14,6 @@
 #include "absl/strings/str_format.h"
 #include "apps/runs/run_summary.h"
 #include "apps/runs/sweep/sweep_job.h"
-#include "apps/runs/sweep/sweep_signals.h"
 #include "framework/core/clock.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/terminal.h"
@@ -22,6 +24,50 @@
 
 namespace qkv {
 namespace {
+
+// While it lives, Ctrl-C (SIGINT), SIGTERM and a closed terminal (SIGHUP) are read from a
+// descriptor, and end nothing. What was ignored stays ignored. It needs no thread, so that the
+// process can be copied.
+class SweepSignals {
+ public:
+  SweepSignals();
+  ~SweepSignals();
+  SweepSignals(const SweepSignals&) = delete;
+  SweepSignals& operator=(const SweepSignals&) = delete;
+
+  int descriptor() const { return signals_.get(); }
+  void read_one() const;
+
+ private:
+  sigset_t before_;
+  struct sigaction pipe_before_;
+  FileDescriptor signals_;
+};
+
+SweepSignals::SweepSignals() {
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action = {};
+    const bool known = sigaction(signal, nullptr, &action) == 0;
+    if (known && action.sa_handler != SIG_IGN) sigaddset(&stops, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &stops, &before_);
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &pipe_before_);
+  signals_ = FileDescriptor(::signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+SweepSignals::~SweepSignals() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  sigaction(SIGPIPE, &pipe_before_, nullptr);
+}
+
+void SweepSignals::read_one() const {
+  signalfd_siginfo info;
+  [[maybe_unused]] const ssize_t count = ::read(signals_.get(), &info, sizeof info);
+}
 
 // A process that is bound to some cores has those; else all on the machine share its cores.
 int share_of_cores(int64_t processes) {

@@ -2,15 +2,44 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
 #include <string>
 
-#include "apps/runs/sweep/sweep_rank.h"
+#include "absl/strings/numbers.h"
 #include "apps/runs/sweep/sweep_table.h"
 #include "cli/kit.h"
 
 namespace qkv {
 namespace {
+
+// Which of several processes this one is, where mpirun or srun has started them for one sweep. They
+// need no messages: each takes the next run whose folder no other process holds, so that one that
+// dies leaves its runs to the others.
+struct SweepRank {
+  int64_t rank = 0;              // 0 talks to a person
+  int64_t ranks_on_machine = 1;  // which share its cores
+};
+
+// The first of these variables that holds a number.
+int64_t number_in(std::initializer_list<const char*> variables, int64_t otherwise) {
+  for (const char* name : variables) {
+    const char* const value = std::getenv(name);
+    int64_t number = 0;
+    if (value && absl::SimpleAtoi(value, &number) && number >= 0) return number;
+  }
+  return otherwise;
+}
+
+// Open MPI, the PMI of MPICH and Slurm, and Slurm alone.
+// What the environment says.
+SweepRank sweep_rank() {
+  const int64_t on_machine = number_in({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
+  return {.rank = number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0),
+          .ranks_on_machine = on_machine > 0 ? on_machine : 1};
+}
 
 void add_sweep_options(OptionList& options) {
   options.set(
