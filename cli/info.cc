@@ -1,9 +1,9 @@
 #include <set>
 #include <string>
 
+#include "cli/checkpoint_tensors.h"
 #include "cli/verbs.h"
 #include "framework/io/safetensors.h"
-#include "train/folder/checkpoint_tensors.h"
 #include "train/folder/run_folder.h"
 
 namespace qkv {

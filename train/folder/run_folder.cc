@@ -110,8 +110,8 @@ absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
 }
 
 absl::Status RunFolder::check_own_files() const {
-  std::vector<std::string> own = {
-      config(), tokenizer(), metrics(), samples(), profile(), trace(), in(path_, "checkpoints")};
+  std::vector<std::string> own = {config(),  tokenizer(), metrics(),    samples(),
+                                  profile(), trace(),     checkpoints()};
   std::error_code ignored;  // there is no such folder yet
   for (const fs::directory_entry& entry : fs::directory_iterator(own.back(), ignored)) {
     own.push_back(entry.path());
@@ -148,7 +148,7 @@ absl::StatusOr<RunFolder> RunFolder::create(const std::string& path, const Confi
 }
 
 absl::Status RunFolder::lay_out(const Config& config) const {
-  if (absl::Status status = make_folder(in(path_, "checkpoints")); !status.ok()) return status;
+  if (absl::Status status = make_folder(checkpoints()); !status.ok()) return status;
   std::error_code ignored;
   fs::remove(tokenizer(), ignored);  // of a run that never came to its first checkpoint
   return write_file_atomically(this->config(), to_toml(config));
@@ -208,7 +208,7 @@ absl::Status RunFolder::check_unused() const {
 
 absl::Status RunFolder::remove_leftovers() const {
   if (absl::Status status = remove_temporary_files(path_); !status.ok()) return status;
-  return remove_temporary_files(in(path_, "checkpoints"));
+  return remove_temporary_files(checkpoints());
 }
 
 absl::StatusOr<RunFolder> RunFolder::resume(const std::string& path) {
@@ -247,16 +247,10 @@ absl::StatusOr<bool> RunFolder::follow() {
   return true;
 }
 
-std::string RunFolder::config() const { return in(path_, "config.toml"); }
-std::string RunFolder::tokenizer() const { return in(path_, "tokenizer.json"); }
-std::string RunFolder::metrics() const { return in(path_, "metrics.jsonl"); }
-std::string RunFolder::samples() const { return in(path_, "samples.txt"); }
-std::string RunFolder::profile() const { return in(path_, "profile.txt"); }
-std::string RunFolder::trace() const { return in(path_, "trace.json"); }
-std::string RunFolder::last_checkpoint() const { return in(path_, "checkpoints/last.safetensors"); }
-std::string RunFolder::best_checkpoint() const { return in(path_, "checkpoints/best.safetensors"); }
+std::string RunFolder::file(const char* name) const { return in(path_, name); }
+
 std::string RunFolder::checkpoint(int64_t step) const {
-  return in(path_, absl::StrCat("checkpoints/", name_of_checkpoint(step)));
+  return in(checkpoints(), name_of_checkpoint(step));
 }
 
 absl::StatusOr<std::string> RunFolder::newest_checkpoint() const {

@@ -42,14 +42,15 @@ class RunFolder {
   // from now on, and the result true. An error when it was removed.
   absl::StatusOr<bool> follow();
 
-  std::string config() const;
-  std::string tokenizer() const;
-  std::string metrics() const;
-  std::string samples() const;
-  std::string profile() const;
-  std::string trace() const;
-  std::string last_checkpoint() const;
-  std::string best_checkpoint() const;
+  std::string config() const { return file("config.toml"); }
+  std::string tokenizer() const { return file("tokenizer.json"); }
+  std::string metrics() const { return file("metrics.jsonl"); }
+  std::string samples() const { return file("samples.txt"); }
+  std::string profile() const { return file("profile.txt"); }
+  std::string trace() const { return file("trace.json"); }
+  std::string checkpoints() const { return file("checkpoints"); }
+  std::string last_checkpoint() const { return file("checkpoints/last.safetensors"); }
+  std::string best_checkpoint() const { return file("checkpoints/best.safetensors"); }
   std::string checkpoint(int64_t step) const;
   // The last one; where there is none the best; else the numbered one of the highest step; "":
   // there is no checkpoint.
@@ -59,6 +60,7 @@ class RunFolder {
   RunFolder(std::string path, FileDescriptor lock)
       : path_(std::move(path)), lock_(std::move(lock)) {}
   static absl::StatusOr<RunFolder> lock(const std::string& path);
+  std::string file(const char* name) const;
   absl::Status lay_out(const Config& config) const;
   absl::Status check_own_files() const;
   absl::Status check_unused() const;

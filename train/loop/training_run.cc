@@ -48,12 +48,10 @@ bool is_logged(const TrainOptions& options, int64_t step) {
          step % options.log_interval == 0;
 }
 
-bool has_lost_patience(const TrainOptions& options, const RunState& state) {
-  return options.patience > 0 && state.evaluations_since_best >= options.patience;
-}
-
 bool has_ended(const TrainOptions& options, const RunState& state) {
-  return state.step == options.steps || has_lost_patience(options, state);
+  const bool has_lost_patience =
+      options.patience > 0 && state.evaluations_since_best >= options.patience;
+  return state.step == options.steps || has_lost_patience;
 }
 
 TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder,

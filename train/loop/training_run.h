@@ -24,7 +24,6 @@ bool is_evaluated(const TrainOptions& options, int64_t step);  // the last step 
 bool is_numbered(const TrainOptions& options, int64_t step);
 bool is_logged(const TrainOptions& options, int64_t step);  // every evaluated or detailed step is
 // Whether a run makes no further step: it has made them all, or train.patience has run out.
-bool has_lost_patience(const TrainOptions& options, const RunState& state);
 bool has_ended(const TrainOptions& options, const RunState& state);
 
 // kOutOfTime: after train.max_minutes, with all that an interruption leaves.

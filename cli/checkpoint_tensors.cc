@@ -1,4 +1,4 @@
-#include "train/folder/checkpoint_tensors.h"
+#include "cli/checkpoint_tensors.h"
 
 #include <algorithm>
 #include <array>
