@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -98,6 +99,23 @@ std::string other_than_text(std::string_view begin) {
   return is_utf8(whole) || begin.find('\0') == begin.npos ? "" : "is no text: it has bytes 0";
 }
 
+size_t first_not_utf8(std::string_view text) {
+  for (size_t place = 0; place < text.size();) {
+    if (const size_t ascii = ascii_length(text.substr(place)); ascii > 0) {
+      place += ascii;
+      continue;
+    }
+    const size_t length = code_point_length(text.substr(place));
+    if (length == 0) return place;
+    place += length;
+  }
+  return std::string_view::npos;
+}
+
+bool is_blank(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) { return absl::ascii_isspace(c); });
+}
+
 std::string no_utf8(char byte, uint64_t offset) {
   return absl::StrFormat(
       "is not UTF-8: byte 0x%02X at offset %d; iconv can convert it, for example from Latin-1: "
@@ -127,21 +145,11 @@ absl::StatusOr<TextPieces> TextPieces::open(const std::string& path, size_t piec
 }
 
 absl::Status TextPieces::check_utf8() const {
-  const std::string_view text = piece_;
-  for (size_t place = 0; place < text.size();) {
-    if (const size_t ascii = ascii_length(text.substr(place)); ascii > 0) {
-      place += ascii;
-      continue;
-    }
-    const size_t length = code_point_length(text.substr(place));
-    if (length == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(path_, ":",
-                                                     line_ + line_ends_in(text.substr(0, place)),
-                                                     ": ", no_utf8(text[place], offset_ + place)));
-    }
-    place += length;
-  }
-  return absl::OkStatus();
+  const size_t place = first_not_utf8(piece_);
+  if (place == std::string::npos) return absl::OkStatus();
+  const int64_t line = line_ + line_ends_in(std::string_view(piece_).substr(0, place));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path_, ":", line, ": ", no_utf8(piece_[place], offset_ + place)));
 }
 
 absl::StatusOr<std::string_view> TextPieces::next() {

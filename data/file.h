@@ -64,8 +64,11 @@ std::string kind_of_file(std::string_view begin);
 // What a file is, by its beginning, where that is no text in UTF-8: "is UTF-16, not UTF-8; …". "":
 // it may be one.
 std::string other_than_text(std::string_view begin);
-// What is wrong with a byte that no UTF-8 has at that place.
+// The place of the first byte that is not UTF-8; npos: there is none. And what is wrong with it.
+size_t first_not_utf8(std::string_view text);
 std::string no_utf8(char byte, uint64_t offset);
+
+bool is_blank(std::string_view text);  // nothing but white space
 
 // In Unicode's normal form NFC, in which texts that look alike are alike.
 std::string nfc(std::string_view utf8);

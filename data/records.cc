@@ -17,16 +17,6 @@
 namespace qkv {
 namespace {
 
-// What is wrong with a line that is not UTF-8; "": nothing.
-std::string utf8_mistake(std::string_view line) {
-  for (size_t place = 0; place < line.size();) {
-    const size_t length = code_point_length(line.substr(place));
-    if (length == 0) return no_utf8(line[place], place);
-    place += length;
-  }
-  return "";
-}
-
 absl::Status bad_record(std::string_view what) {
   return absl::InvalidArgumentError(std::string(what));
 }
@@ -72,10 +62,6 @@ class JsonReader : public nlohmann::detail::json_sax_dom_parser<nlohmann::json> 
  private:
   int depth_ = 0;
 };
-
-bool is_blank(std::string_view text) {
-  return std::ranges::all_of(text, [](unsigned char c) { return absl::ascii_isspace(c); });
-}
 
 }  // namespace
 
@@ -135,7 +121,8 @@ std::optional<std::string> RecordReader::next_line() {
     rest_ = line->substr(end + 1);
     line->resize(end);
   }
-  if (not_utf8_.empty()) not_utf8_ = utf8_mistake(*line);
+  const size_t place = not_utf8_.empty() ? first_not_utf8(*line) : std::string::npos;
+  if (place != std::string::npos) not_utf8_ = no_utf8((*line)[place], place);
   return line;
 }
 

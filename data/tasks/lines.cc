@@ -1,7 +1,6 @@
 #include <iterator>
 #include <map>
 
-#include "absl/strings/ascii.h"
 #include "data/file.h"
 #include "data/listed_dataset.h"
 #include "data/split.h"
@@ -78,8 +77,7 @@ std::vector<LineOfFile> lines_of(const TextOfLines& read) {
       const size_t length = std::min(text.find('\n'), text.size());
       const std::string_view line = text.substr(0, length);
       text.remove_prefix(std::min(length + 1, text.size()));
-      const auto is_space = [](unsigned char c) { return absl::ascii_isspace(c); };
-      if (std::ranges::all_of(line, is_space)) continue;
+      if (is_blank(line)) continue;
       lines.push_back({line, read.files.files[file].path, number});
     }
   }
@@ -147,14 +145,6 @@ absl::StatusOr<Tokens> encode_line(const Vocabulary& vocabulary, std::string_vie
   return vocabulary.encode_apart(absl::StrCat(kLineEnd, std::string(line), kLineEnd), kLineEnd);
 }
 
-std::vector<std::string> notes_of(std::initializer_list<const TextOfLines*> texts) {
-  std::vector<std::string> notes;
-  for (const TextOfLines* text : texts) {
-    if (!text->files.left_out.empty()) notes.push_back(text->files.note());
-  }
-  return notes;
-}
-
 absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, uint64_t seed,
                                                     DataForm /*form*/, const Wait& wait) {
   const absl::StatusOr<TextOfLines> read = read_text_of_lines(options.path, wait);
@@ -210,7 +200,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
       has_file ? fingerprint_of(absl::StrCat(fingerprint_of(text), fingerprint_of(other)))
                : fingerprint_of(text);
   return dataset_of_lines(*vocabulary, std::move(lines), fingerprint, seed,
-                          notes_of({&*read, &*read_too}));
+                          notes_on_left_out({&read->files, &read_too->files}));
 }
 
 // Every line that is not blank, in its order.
@@ -237,7 +227,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
     return absl::InvalidArgumentError(absl::StrCat(paths_to_show(options.path), ": is blank"));
   }
   return dataset_of_lines(known.vocabulary, std::move(lines), fingerprint_of(read->text), 1,
-                          notes_of({&*read}));
+                          notes_on_left_out({&read->files}));
 }
 
 void check_lines(const DataOptions& options, OptionChecker& check) {

@@ -67,8 +67,13 @@ int64_t SourceFiles::bytes() const {
   return sum;
 }
 
-std::string SourceFiles::note() const {
-  return absl::StrCat("left out of the text: ", listed(left_out));
+std::vector<std::string> notes_on_left_out(std::initializer_list<const SourceFiles*> parts) {
+  std::vector<std::string> notes;
+  for (const SourceFiles* part : parts) {
+    if (part->left_out.empty()) continue;
+    notes.push_back(absl::StrCat("left out of the text: ", listed(part->left_out)));
+  }
+  return notes;
 }
 
 absl::StatusOr<SourceFiles> find_source_files(const std::string& paths) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,10 +29,11 @@ struct SourceFiles {
   std::vector<std::string> left_out;  // "texts/.git (hidden)"
 
   int64_t bytes() const;
-  std::string note() const;  // that says what was left out
 };
 
 absl::StatusOr<SourceFiles> find_source_files(const std::string& paths);
+
+std::vector<std::string> notes_on_left_out(std::initializer_list<const SourceFiles*> parts);
 
 // Reads the files of a text from the first to the last, any number of times.
 class TextPasses {

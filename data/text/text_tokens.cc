@@ -341,10 +341,7 @@ absl::StatusOr<ReadText> read_tokens(const DataOptions& options, const Vocabular
                                      bool judges, const Wait& wait, const TextLimits& limits) {
   absl::StatusOr<Sources> sources = find_sources(options, judges);
   if (!sources.ok()) return sources.status();
-  std::vector<std::string> notes;
-  for (const SourceFiles* part : {&sources->training, &sources->validation}) {
-    if (!part->left_out.empty()) notes.push_back(part->note());
-  }
+  std::vector<std::string> notes = notes_on_left_out({&sources->training, &sources->validation});
   TextReading reading(options, known, judges, wait, limits, *std::move(sources));
   absl::StatusOr<TextTokens> text = reading.run();
   if (!text.ok()) return text.status();
