@@ -33,7 +33,7 @@ inline constexpr Named<TokenKind> kNames<TokenKind>[] = {
 // not tokens; of a text it counts the tokens in a window.
 struct DataOptions {
   std::string task = "reverse";      // one of data/tasks
-  std::string path = {};             // the text files (paths.h), or the folder of images
+  std::string path = {};             // the text files (file.h), or the folder of images
   std::string validation_path = {};  // files of its own; "": a part of those of `path`
   TokenKind tokens = TokenKind::kCharacters;
   std::string tokenizer = {};      // the tokenizer.json that says it
