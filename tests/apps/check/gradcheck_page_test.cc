@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/report/gradcheck/diagnosis.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
 #include "framework/autograd/tensor_function.h"
 #include "framework/gradcheck/gradcheck.h"
@@ -24,7 +25,7 @@ const Tensor kX = constant({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}, DType::f64)
 GradcheckReport check_of_square(double factor) {
   return check_planted([](auto x) { return x[0] * x[0]; },
                        [factor](const Tensor& x, const Tensor& dy) { return factor * x * dy; }, kX,
-                       {.names = {"x"}});
+                       {.names = {"x"}, .diagnose = diagnose});
 }
 
 // A function with one example; its backward computes factor * x.
