@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""documentation.py ROOT OUTPUT: writes OUTPUT, the C++ source of qkv::python::documentation(name).
+"""documentation.py ROOT OUTPUT: writes OUTPUT, the C++ source of qkv::python::documentation(name) and bind_plain_ops(m).
 
 It reads the headers that are the contracts of what Python has. A name has the comment above its declaration, with
 those declarations that share the comment; the comment that ends its own lines; and what its struct of options says of
-itself and of its fields, which are arguments in Python.
+itself and of its fields, which are arguments in Python. Those functions of ops.h that binding/ops.cc does not bind are
+bound as they are declared.
 """
 
 import re
@@ -86,7 +87,20 @@ def read(root):
     return {name: '\n\n'.join(paragraphs) for name, paragraphs in texts.items()}
 
 
-def write(texts):
+def plain_ops(root):
+    """The statements of bind_plain_ops."""
+    by_hand = re.findall(r'm, "(\w+)"', (root / 'apps/python/binding/ops.cc').read_text())
+    for name, code, *_ in declarations((root / 'framework/ops/ops.h').read_text()):
+        function = re.fullmatch(r'(.+) \w+\((.*)\);\s*', code)
+        if not function or name in by_hand:
+            continue
+        arguments = [re.fullmatch(r'\s*(.*?) ?(\w+)( = .*)?', argument) for argument in function[2].split(',')]
+        types = ', '.join(type_ for type_, _, _ in map(re.Match.groups, arguments))
+        names = ', '.join(f'"{argument[2]}"_a{argument[3] or ""}' for argument in arguments)
+        yield f'  def(m, "{name}", static_cast<{function[1]} (*)({types})>({name}), {names});\n'
+
+
+def write(texts, ops):
     rows = ''.join(f'    {{"{name}", R"qkv({text})qkv"}},\n' for name, text in sorted(texts.items()))
     return f"""#include <map>
 #include <stdexcept>
@@ -94,8 +108,12 @@ def write(texts):
 #include <string_view>
 
 #include "apps/python/binding/binding.h"
+#include "framework/ops/ops.h"
 
 namespace qkv::python {{
+
+void bind_plain_ops(py::module_& m) {{
+{''.join(ops)}}}
 
 const char* documentation(const char* name) {{
   static const std::map<std::string_view, const char*> texts = {{
@@ -111,4 +129,4 @@ const char* documentation(const char* name) {{
 
 if __name__ == '__main__':
     root, output = map(Path, sys.argv[1:])
-    output.write_text(write(read(root)))
+    output.write_text(write(read(root), plain_ops(root)))

@@ -23,7 +23,7 @@ file(GLOB_RECURSE documented CONFIGURE_DEPENDS framework/*.h)
 set(documentation_source ${CMAKE_CURRENT_BINARY_DIR}/python_documentation.cc)
 add_custom_command(OUTPUT ${documentation_source} VERBATIM
   COMMAND ${Python_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/apps/python/documentation.py ${CMAKE_CURRENT_SOURCE_DIR} ${documentation_source}
-  DEPENDS ${documented} apps/python/documentation.py)
+  DEPENDS ${documented} apps/python/documentation.py apps/python/binding/ops.cc)
 
 file(GLOB binding_sources CONFIGURE_DEPENDS apps/python/binding/*.cc)
 pybind11_add_module(qkv_python MODULE NO_EXTRAS ${binding_sources} ${documentation_source})

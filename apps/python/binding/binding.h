@@ -18,6 +18,7 @@ using namespace py::literals;  // "x"_a
 
 void bind_tensor(py::module_& m);
 void bind_ops(py::module_& m);
+void bind_plain_ops(py::module_& m);  // all that bind_ops leaves: python/documentation.py makes it
 void bind_autograd(py::module_& m);
 void bind_gradcheck(py::module_& m);
 void bind_op(py::module_& m);

@@ -6,8 +6,9 @@
 #include "framework/core/random.h"
 #include "framework/ops/bf16.h"
 
-// Every op of ops.h under its name. Options are keyword arguments with the names of their fields;
-// None is an undefined tensor. OpsTest of tests/apps/python/ops_test.py compares with the header.
+// Those ops of ops.h whose arguments are others in Python. Options are keyword arguments with the
+// names of their fields; None is an undefined tensor. OpsTest of tests/apps/python/ops_test.py
+// compares with the header.
 namespace qkv::python {
 namespace {
 
@@ -19,37 +20,6 @@ GeluForm gelu_form(const std::string& name) {
   if (name == "erf") return GeluForm::kErf;
   if (name == "tanh") return GeluForm::kTanh;
   fail("gelu: form must be \"erf\" or \"tanh\", not \"" + name + "\"");
-}
-
-// Two tensors, and one.
-void bind_elementwise(py::module_& m) {
-  def(m, "add", add, "a"_a, "b"_a);
-  def(m, "sub", sub, "a"_a, "b"_a);
-  def(m, "mul", mul, "a"_a, "b"_a);
-  def(m, "div", div, "a"_a, "b"_a);
-  def(m, "maximum", maximum, "a"_a, "b"_a);
-  def(m, "pow", py::overload_cast<const Tensor&, const Tensor&>(pow), "a"_a, "b"_a);
-  def(m, "pow", py::overload_cast<const Tensor&, Scalar>(pow), "x"_a, "exponent"_a);
-  def(m, "scale", scale, "x"_a, "factor"_a);
-  def(m, "add_scalar", add_scalar, "x"_a, "term"_a);
-
-  def(m, "neg", neg, "x"_a);
-  def(m, "exp", py::overload_cast<const Tensor&>(exp), "x"_a);
-  def(m, "log", py::overload_cast<const Tensor&>(log), "x"_a);
-  def(m, "sqrt", py::overload_cast<const Tensor&>(sqrt), "x"_a);
-  def(m, "rsqrt", rsqrt, "x"_a);
-  def(m, "erf", py::overload_cast<const Tensor&>(erf), "x"_a);
-  def(m, "tanh", py::overload_cast<const Tensor&>(tanh), "x"_a);
-  def(m, "sigmoid", sigmoid, "x"_a);
-  def(m, "relu", relu, "x"_a);
-  def(m, "silu", silu, "x"_a);
-  def(
-      m, "gelu", [](const Tensor& x, const std::string& form) { return gelu(x, gelu_form(form)); },
-      "x"_a, "form"_a = "erf");
-  def(m, "cast", cast, "x"_a, "dtype"_a);
-
-  def(m, "where", where, "mask"_a, "a"_a, "b"_a);
-  def(m, "masked_fill", masked_fill, "x"_a, "mask"_a, "value"_a);
 }
 
 void bind_products(py::module_& m) {
@@ -93,7 +63,6 @@ void bind_products(py::module_& m) {
       "first_query"_a = py::none(), "padding"_a = py::none(), "bias"_a = py::none(),
       "relative_bias"_a = py::none(), "scale"_a = 1.0, "dropout"_a = 0.0,
       "stream"_a = RandomStream(0));
-  def(m, "rotary", rotary, "x"_a, "first_position"_a);
 
   const auto convolve = [](auto convolution) {
     return
@@ -104,8 +73,6 @@ void bind_products(py::module_& m) {
   def(m, "convolution", convolve(&convolution), "x"_a, "weight"_a, "bias"_a, "before"_a);
   def(m, "depthwise_convolution", convolve(&depthwise_convolution), "x"_a, "weight"_a, "bias"_a,
       "before"_a);
-  def(m, "unfold", unfold, "x"_a, "kernel"_a, "before"_a);
-  def(m, "fold", fold, "x"_a, "kernel"_a, "before"_a);
 
   const auto scan = [](auto recurrence) {
     return [recurrence](const Tensor& x, const Tensor& weight, const Optional& first, bool reverse,
@@ -121,39 +88,16 @@ void bind_products(py::module_& m) {
       "padding"_a = py::none());
 }
 
-void bind_shapes(py::module_& m) {
+void bind_others(py::module_& m) {
+  def(
+      m, "gelu", [](const Tensor& x, const std::string& form) { return gelu(x, gelu_form(form)); },
+      "x"_a, "form"_a = "erf");
   def(
       m, "reshape",
       [](const Tensor& x, const std::vector<int64_t>& shape) {  // in which one may be -1
         return reshape(x, std::span<const int64_t>(shape));
       },
       "x"_a, "shape"_a);
-  def(m, "permute", permute, "x"_a, "axes"_a);
-  def(m, "transpose", transpose, "x"_a, "axis_a"_a, "axis_b"_a);
-  def(m, "concat", concat, "pieces"_a, "axis"_a);
-  def(m, "stack", stack, "pieces"_a, "axis"_a);
-  def(m, "slice", slice, "x"_a, "axis"_a, "start"_a, "length"_a);
-  def(m, "pad", pad, "x"_a, "axis"_a, "start"_a, "size"_a);
-  def(m, "split", split, "x"_a, "axis"_a, "pieces"_a);
-  def(m, "broadcast_to", broadcast_to, "x"_a, "shape"_a);
-  def(m, "sum_to", sum_to, "x"_a, "shape"_a);
-  def(m, "embedding", embedding, "table"_a, "index"_a);
-  def(m, "gather", gather, "x"_a, "axis"_a, "index"_a);
-  def(m, "scatter_add", scatter_add, "x"_a, "axis"_a, "index"_a, "size"_a);
-  def(m, "one_hot", one_hot, "index"_a, "classes"_a, "dtype"_a = DType::f32);
-}
-
-void bind_reductions(py::module_& m) {
-  def(m, "sum", py::overload_cast<const Tensor&>(sum), "x"_a);
-  def(m, "sum", py::overload_cast<const Tensor&, int, bool>(sum), "x"_a, "axis"_a,
-      "keep_axis"_a = false);
-  def(m, "mean", py::overload_cast<const Tensor&>(mean), "x"_a);
-  def(m, "mean", py::overload_cast<const Tensor&, int, bool>(mean), "x"_a, "axis"_a,
-      "keep_axis"_a = false);
-  def(m, "max", max, "x"_a, "axis"_a, "keep_axis"_a = false);
-  def(m, "variance", variance, "x"_a, "axis"_a, "correction"_a = 0, "keep_axis"_a = false);
-  def(m, "softmax", softmax, "x"_a);
-  def(m, "log_softmax", log_softmax, "x"_a);
   def(
       m, "cross_entropy",
       [](const Tensor& logits, const Tensor& targets, int64_t ignored, double label_smoothing,
@@ -169,8 +113,6 @@ void bind_reductions(py::module_& m) {
         return layer_norm(x, weight, defined_or_not(bias), epsilon);
       },
       "x"_a, "weight"_a, "bias"_a = py::none(), "epsilon"_a = 1e-5);
-  def(m, "rms_norm", rms_norm, "x"_a, "weight"_a, "epsilon"_a = 1e-5);
-  def(m, "dropout", dropout, "x"_a, "p"_a, "stream"_a);
 }
 
 // x.sum(axis=0) for sum(x, axis=0).
@@ -201,10 +143,9 @@ void bind_ops(py::module_& m) {
   def(m, "ones", ones, "shape"_a, "dtype"_a = DType::f32);
   def(m, "full", full, "shape"_a, "value"_a, "dtype"_a = DType::f32);
   def(m, "random_normal", random_normal, "shape"_a, "stream"_a, "dtype"_a = DType::f32);
-  bind_elementwise(m);
+  bind_plain_ops(m);
   bind_products(m);
-  bind_shapes(m);
-  bind_reductions(m);
+  bind_others(m);
   bind_methods(m);
 }
 
