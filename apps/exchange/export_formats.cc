@@ -1,5 +1,10 @@
 #include "apps/exchange/export_formats.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
 namespace qkv {
 
 const std::vector<ExportFormat>& export_formats() {
@@ -13,6 +18,18 @@ const std::vector<ExportFormat>& export_formats() {
       {"c", "FILE", "Writes a program in C that answers a prompt, and its weights in FILE.bin",
        c_files, make_c}};
   return formats;
+}
+
+std::string unknown_choice(const ModelOptions& model) {
+  static const std::string kKnown[] = {"decoder",     "encoder_decoder", "classifier", "attention",
+                                       "convolution", "recurrence",      "learned",    "uniform"};
+  for (const auto& [key, value] :
+       {std::pair("kind", model.kind), std::pair("mixer", model.mixer)}) {
+    if (std::ranges::count(kKnown, value) == 0) {
+      return absl::StrCat("model.", key, " = \"", value, "\"");
+    }
+  }
+  return "";
 }
 
 }  // namespace qkv

@@ -27,6 +27,9 @@ struct ExportFormat {
 
 const std::vector<ExportFormat>& export_formats();
 
+// What no format has words for yet: "model.mixer = \"decaying\"". "": they know all of the model.
+std::string unknown_choice(const ModelOptions& model);
+
 // ONNX: a graph with the weights in it, of opset 17, which computes in f32 whatever the run
 // computed in. Axes of batches and lengths have names instead of sizes. Names of parameters are
 // those of a checkpoint.

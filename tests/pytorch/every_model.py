@@ -176,5 +176,12 @@ def every_model():
     return models
 
 
+def is_exported(settings):
+    """Whether `qkv export` knows its kind and its mixer."""
+    kinds = ("decoder", "encoder_decoder", "classifier")
+    mixers = ("attention", "convolution", "recurrence", "learned", "uniform")
+    return settings["model.kind"] in kinds and settings["model.mixer"] in mixers
+
+
 def settings_text(settings):
     return " ".join(f"{key}={value}" for key, value in settings.items())

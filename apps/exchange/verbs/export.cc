@@ -41,6 +41,10 @@ absl::Status run_export(const std::string& name, const GivenOptions& given) {
   if (!status.ok()) return status;
   const absl::StatusOr<LoadedRun> run = load_run(name);
   if (!run.ok()) return run.status();
+  if (const std::string unknown = unknown_choice(run->checkpoint.config.model); !unknown.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(run->path, ": no format has words for ", unknown));
+  }
   const absl::StatusOr<std::vector<std::string>> made = format.make(*run, named);
   if (!made.ok()) return made.status();
   if (new_folder) status = make_folder(named);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "apps/exchange/export_formats.h"
 #include "tests/command_line_fixture.h"
 
 namespace qkv {
@@ -139,6 +140,12 @@ TEST_F(ModelExportTest, WhatAFormatCannotSayIsNamedByItsKey) {
   train("bytes", {"data.task=text", "data.path=text.txt", "data.tokens=bytes", "data.length=8"});
   EXPECT_THAT(refusal({"export", "bytes", "--c", "bytes.c"}), HasSubstr("data.tokens = \"bytes\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "two.c.bin"));
+}
+
+TEST(UnknownChoiceTest, IsNamedByItsKey) {
+  EXPECT_EQ(unknown_choice({.kind = "classifier", .mixer = "recurrence"}), "");
+  EXPECT_EQ(unknown_choice({.mixer = "decaying"}), "model.mixer = \"decaying\"");
+  EXPECT_EQ(unknown_choice({.kind = "bigram"}), "model.kind = \"bigram\"");
 }
 
 TEST_F(ModelExportTest, FilesThatBelongTogetherAreAllWrittenOrNone) {

@@ -12,7 +12,7 @@ import tempfile
 
 import numpy
 
-from every_model import QKV, TRAIN, every_model, qkv, settings_text, train, write_images
+from every_model import QKV, TRAIN, every_model, is_exported, qkv, settings_text, train, write_images
 
 TOLERANCE = 1e-5  # of the largest logit
 COMPILER = ["cc", "-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -20,7 +20,7 @@ NUMBERS = {"F64": numpy.float64, "F32": numpy.float32, "I64": numpy.int64, "BOOL
 
 
 def can_be_exported(settings):
-    return settings["model.kind"] != "encoder_decoder" and settings["data.task"] != "idx"
+    return is_exported(settings) and settings["model.kind"] != "encoder_decoder" and settings["data.task"] != "idx"
 
 
 def covering(models):
