@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,23 @@ eval_interval = 20
 )";
 inline const std::string kConfig =
     "name = \"tiny\"\n" + kTinyRun + "steps = 40\nlog_interval = 5\n";
+
+// Whether the tree has the verb: without the folder of an app there are none of its verbs.
+inline bool has_verb(const std::string& verb) {
+  namespace fs = std::filesystem;
+  const std::string apps = QKV_SOURCE_DIR "/apps", file = verb + ".cc";
+  if (fs::exists(fs::path(QKV_SOURCE_DIR "/cli") / file)) return true;
+  if (!fs::exists(apps)) return false;
+  return std::ranges::any_of(fs::directory_iterator(apps), [&](const fs::directory_entry& app) {
+    return fs::exists(app.path() / "verbs" / file);
+  });
+}
+
+// The rest of the test is of verbs of apps, and is skipped where one of them is missing.
+#define NEEDS_VERBS(...)                                                           \
+  for (const char* verb : {__VA_ARGS__}) {                                         \
+    if (!qkv::has_verb(verb)) GTEST_SKIP() << "no app here has the verb " << verb; \
+  }
 
 // What a program says to a person, without the folds of its long lines.
 inline std::string unfolded(const std::string& text) {

@@ -49,6 +49,7 @@ TEST_F(ClosedDescriptorsTest, WhatCannotBeSaidIsAnError) {
 TEST_F(ClosedDescriptorsTest, NothingIsReadOrWrittenByTheirNames) {
   expect_error(qkv_without({0}, {"config", "/dev/stdin"}), 2,
                "cannot read /dev/stdin: Is a directory");
+  NEEDS_VERBS("gradcheck");
   const ProcessResult result =
       qkv_without({1}, {"gradcheck", "--op", "exp", "--json", "/dev/stdout"});
   EXPECT_EQ(result.exit_status, 2);

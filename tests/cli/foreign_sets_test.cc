@@ -62,6 +62,7 @@ TEST_F(ForeignSetsTest, AClassThatValidationDoesNotAskForIsTold) {
       "--set", "model.d_ff=8",          "--set", "model.num_heads=1",
       "--set", "model.num_layers=1",    "--set", "train.steps=2"};
   for (const char* verb : {"train", "doctor"}) {
+    if (!has_verb(verb)) continue;
     std::vector<std::string> command = {verb, "c.toml"};
     command.insert(command.end(), settings.begin(), settings.end());
     const ProcessResult result = qkv(command);

@@ -25,7 +25,7 @@ TEST_F(HelpTest, KeepsToEightyColumns) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     commands.push_back({words[0], "--help"});
   }
-  ASSERT_GT(commands.size(), 15u);
+  ASSERT_GT(commands.size(), has_verb("lab") ? 15u : 7u);
   for (const std::vector<std::string>& command : commands) {
     const ProcessResult help = qkv(command);
     expect_success(help);
@@ -37,6 +37,7 @@ TEST_F(HelpTest, KeepsToEightyColumns) {
 
 TEST_F(HelpTest, HelpBeforeAVerbIsTheHelpOfTheVerb) {
   for (const char* verb : {"train", "gradcheck"}) {  // one of each program
+    if (!has_verb(verb)) continue;
     const ProcessResult result = qkv({"help", verb});
     expect_success(result);
     EXPECT_EQ(result.output, qkv({verb, "--help"}).output);
@@ -46,6 +47,7 @@ TEST_F(HelpTest, HelpBeforeAVerbIsTheHelpOfTheVerb) {
 }
 
 TEST_F(HelpTest, WhatOnlyTheLauncherCanStartSaysSo) {
+  NEEDS_VERBS("python", "notebook");
   for (const char* verb : {"python", "notebook"}) {
     const ProcessResult result = qkv({verb, "--no-browser", "lesson.py"});
     EXPECT_EQ(result.exit_status, 2);

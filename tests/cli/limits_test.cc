@@ -101,6 +101,7 @@ TEST_F(LimitsTest, ThreadsThatHaveNoCoreAreSaid) {
 }
 
 TEST_F(LimitsTest, WhatNeedsMoreMemoryThanThereIsIsNeitherMeasuredNorChecked) {
+  NEEDS_VERBS("bench", "gradcheck");
   const std::string batch = "train.batch_size=524288", wide = "model.d_ff=1000000",
                     wider = "model.d_model=256";
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
@@ -137,6 +138,7 @@ TEST_F(LimitsTest, WhereverMemoryEndsTheRunEndsInASentence) {
 
 #if !defined(__SANITIZE_ADDRESS__)
 TEST_F(LimitsTest, WhatDoesNotFitIsNotExplained) {
+  NEEDS_VERBS("explain");
   write_bytes(folder_ / "text", std::string(40000, 'a') + std::string(40000, 'b'));
   const ProcessResult trained =
       train({"data.task=text", "data.path=text", "data.length=3000", "train.steps=1",
@@ -155,6 +157,7 @@ TEST_F(LimitsTest, WhatDoesNotFitIsNotExplained) {
 }
 
 TEST_F(LimitsTest, LayersThatDoNotFitAreNotMade) {
+  NEEDS_VERBS("explain");
   ASSERT_EQ(train({"train.steps=1"}, {}).exit_status, 0);
   for (const char* form : {"--text", "--json=a.json", "--out=a.html"}) {
     const ProcessResult result =

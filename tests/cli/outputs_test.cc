@@ -13,6 +13,8 @@ namespace {
 
 class OutputsTest : public CommandLineFixture {
  protected:
+  void SetUp() override { NEEDS_VERBS("explain", "gradcheck", "lab"); }
+
   void expect_kept(const std::vector<std::string>& command, const std::string& option,
                    const std::string& path) {
     const std::string before = in(path);

@@ -99,6 +99,7 @@ TEST_P(TokensTest, ItIsShownAndExplained) {
   expect_success(data);
   EXPECT_THAT(data.output, HasSubstr("vocabulary   "));
   EXPECT_THAT(data.output, Not(HasSubstr(" tokens: ")));
+  NEEDS_VERBS("explain");
   expect_success(qkv({"explain", "runs/text", "--prompt", "das Öl", "--out", "page.html"}));
 }
 
