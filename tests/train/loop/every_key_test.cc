@@ -126,18 +126,24 @@ class EveryKeyTest : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(status.ok()) << status;
   }
 
+  static bool is_task(const std::string& override) { return override.starts_with("data.task="); }
+
   // All that a run is given beside kSmallRun. `beside` comes before what the effect needs.
   Overrides overrides(const KeyEffect& effect, const Field& field, const std::string& reader,
                       const std::string& value, const Overrides& beside = {}) const {
     Overrides all;
     const auto add = [&](const std::string& override) {
       all.push_back(override);
-      if (!override.starts_with("data.task=")) return;
+      if (!is_task(override)) return;
       const Overrides more = overrides_of(override.substr(10), folder_.path());
       all.insert(all.end(), more.begin(), more.end());
     };
     for (const std::string& override : beside) add(override);
     for (const std::string& override : effect.around) add(override);
+    const bool has_task = std::ranges::any_of(all, is_task);
+    if (field.decided_by == "model.kind" && !has_task && form_of(reader) == DataForm::kClass) {
+      add("data.task=parity");
+    }
     if (!reader.empty()) add(absl::StrCat(field.decided_by, "=", reader));
     add(absl::StrCat(field.key(), "=", value));
     return all;
@@ -152,7 +158,6 @@ class EveryKeyTest : public testing::TestWithParam<std::string> {
 
   // Whether two effects are of different tasks.
   static bool are_apart(const Overrides& a, const Overrides& b) {
-    const auto is_task = [](const std::string& o) { return o.starts_with("data.task="); };
     const auto of_a = std::ranges::find_if(a, is_task), of_b = std::ranges::find_if(b, is_task);
     return of_a != a.end() && of_b != b.end() && *of_a != *of_b;
   }
