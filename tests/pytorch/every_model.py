@@ -19,7 +19,6 @@ import numpy
 QKV = os.path.abspath(os.environ.get("QKV", pathlib.Path(__file__).resolve().parents[2] / "qkv"))
 TRAIN = {
     "data.validation_examples": 12,
-    "model.d_ff": 10,
     "optimizer.learning_rate": 0.1,
     "train.precision": "f64",
     "train.threads": 1,
@@ -136,7 +135,7 @@ def drawn(chosen, values, readers, seed):
     """The same with a value for every other key that is read."""
     generator = random.Random(seed)
     for _ in range(1000):
-        settings = dict(chosen)
+        settings = {**chosen, "model.d_ff": 10}
         needs_heads = chosen["model.mixer"] == "attention" or chosen["model.kind"] == "encoder_decoder"
         settings["model.d_model"] = 12 if needs_heads else generator.choice([6, 7])
         for key, all_values in {**values, **NUMBERS}.items():
@@ -150,16 +149,18 @@ def drawn(chosen, values, readers, seed):
 
 
 def every_model():
-    """Each kind with each mixer and position: attention with each form of heads and maps, any other mixer three times."""
+    """Each kind with each mixer and position: attention with each form of heads and maps, any other mixer three times.
+
+    A kind that has no mixer is there once.
+    """
     values, readers = keys_of_help()
+    transformers = readers.get("model.mixer", values["model.kind"])
     forms = [
         {"attention.projections": maps, "attention.heads": heads}
         for maps, heads in itertools.product(values["attention.projections"], values["attention.heads"])
     ]
-    models = []
-    for kind, mixer, position in itertools.product(
-        values["model.kind"], values["model.mixer"], values["model.position"]
-    ):
+    models = [{**WORDS, "model.kind": kind} for kind in values["model.kind"] if kind not in transformers]
+    for kind, mixer, position in itertools.product(transformers, values["model.mixer"], values["model.position"]):
         for data in DATA[kind]:
             chosen = {**data, "model.kind": kind, "model.mixer": mixer, "model.position": position}
             for form in forms if mixer == "attention" else [{}, {}, {}]:
@@ -180,7 +181,7 @@ def is_exported(settings):
     """Whether `qkv export` knows its kind and its mixer."""
     kinds = ("decoder", "encoder_decoder", "classifier")
     mixers = ("attention", "convolution", "recurrence", "learned", "uniform")
-    return settings["model.kind"] in kinds and settings["model.mixer"] in mixers
+    return settings["model.kind"] in kinds and settings.get("model.mixer") in mixers
 
 
 def settings_text(settings):
