@@ -20,4 +20,11 @@ if(NOT QKV_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
   set_tests_properties(${run_commands} PROPERTIES TIMEOUT 300 ENVIRONMENT
     "QKV=$<TARGET_FILE:qkv>;QKV_NINJA=${CMAKE_MAKE_PROGRAM};OMP_WAIT_POLICY=passive")
   set_tests_properties(Docs.CommandsPrintWhatThePagesShow PROPERTIES LABELS numbers)
+  # What the pages add, as patches: a copy of the tree is built with them, once; later what has changed.
+  set(adding_test ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tests/adding/adding_test.py)
+  add_test(NAME Adding.ThePagesShowThePatches COMMAND ${adding_test} pages)
+  add_test(NAME Adding.EachThingIsBuiltAndActs COMMAND ${adding_test} build ${CMAKE_CURRENT_BINARY_DIR}/adding)
+  set_tests_properties(Adding.ThePagesShowThePatches Adding.EachThingIsBuiltAndActs PROPERTIES
+                       TIMEOUT 3600 COST 20 SKIP_RETURN_CODE 77)
+  set_tests_properties(Adding.EachThingIsBuiltAndActs PROPERTIES PROCESSORS 2)
 endif()
