@@ -125,9 +125,9 @@ Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, Forwar
       .causal = causal_, .window = window_ > 0 ? window_ + 1 : 0, .padding = padding};
   Tensor x = embeddings;  // [B, T, C], the residual stream
   const Tensor places = positions(context.first_position, x.dim(1), x.dtype());
-  context.note("embedded", x);
+  note("embedded", x);
   if (places.defined()) {
-    context.note("positions", places);
+    note("positions", places);
     x = x + places;
   }
   x = dropout_(x, context);
@@ -136,7 +136,7 @@ Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, Forwar
     x = blocks_[i](x, mask, context, source);
   }
   if (pre_norm_) x = final_norm_(x);
-  context.note("output", x);
+  note("output", x);
   return x;
 }
 

@@ -115,7 +115,7 @@ Section parameters_section(const LabContext& lab) {
   };
   const auto scan = [&](Cell cell) {  // without the output map that a block adds to it
     const Mixer mixer = make("recurrence", d, cell);
-    return squares(std::get<Child<"recurrence", Recurrence>>(mixer.kind).forward);
+    return squares(std::get<NotedChild<"recurrence", Recurrence>>(mixer.kind).forward);
   };
   const double attention = lab.breaks("maps") ? 0 : squares(make("attention", d));
   const double convolution = squares(make("convolution", d));

@@ -110,7 +110,7 @@ std::vector<double> by_distance(const Network& network, const Tensor& x) {
 Samples shares_kept_by_identity(const LabContext& lab, double times) {
   return over_seeds(lab, [&](uint64_t seed) {
     Mixer mixer = make_mixer(lab, seed, options_of(lab, "recurrence", Cell::kRnn), true);
-    std::get<Child<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
+    std::get<NotedChild<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
         identity(lab.integer("d"));
     const auto row = by_distance(mixer_of(lab, mixer, true), make_words(lab, seed) * times);
     return row.back() / row.front();

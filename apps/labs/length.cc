@@ -1,6 +1,7 @@
 // One model at other lengths than it was made for: which part of it forbids them.
 #include "apps/labs/kit.h"
 #include "framework/core/error.h"
+#include "framework/nn/trace.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -37,7 +38,8 @@ struct Read {
 
 Read read(const Model& model, const Tensor& tokens) {
   Read read;
-  ForwardContext context{.trace = &read.trace};
+  ForwardContext context;
+  const Tracing tracing(read.trace);
   const std::vector<Tensor> inputs = {tokens};
   try {
     read.logits = model(inputs, context);

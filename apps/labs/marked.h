@@ -11,8 +11,8 @@
 // another, and its number is asked for.
 namespace qkv {
 
-using AttentionLayer = Child<"attention", MultiHeadAttention>;
-using LearnedLayer = Child<"learned", LearnedMixing>;
+using AttentionLayer = NotedChild<"attention", MultiHeadAttention>;
+using LearnedLayer = NotedChild<"learned", LearnedMixing>;
 
 // One that hears of both sides. In the main control the scores of attention are all 0.
 Mixer make_layer(const LabContext& lab, const std::string& kind, const RandomStream& random,

@@ -63,12 +63,11 @@ Walk walk_of(const LabContext& lab, const Sentence& sentence) {
   const int64_t n = sentence.query.dim(1), d = sentence.query.dim(3);
   const auto head = [&](const Tensor& x) { return reshape(x, {1, 1, n, d}); };
   const Tensor query = as_parameter(head(sentence.query));
-  const Attended attended =
+  const Traced attended =
       attend_in_steps(query, head(sentence.key), head(sentence.value), options_of(lab));
-  const auto& steps = attended.steps;
-  const Tensor &result = attended.result, &scores = steps.at("scores"),
-               &weights = steps.at("weights");
-  const Tensor& masked = steps.at(steps.contains("masked_scores") ? "masked_scores" : "scores");
+  const Trace& steps = attended.trace;
+  const Tensor &result = attended.result, &scores = steps["scores"], &weights = steps["weights"];
+  const Tensor& masked = steps["masked_scores"];
   const Tensor pushed = random_normal(RandomStream(lab.integer("seed")), "dO", result.shape());
   const Gradients gradients = backward(result, {.cotangent = pushed, .keep = {scores, weights}});
   const auto square = [&](const Tensor& x) { return reshape(x.detached(), {n, n}); };

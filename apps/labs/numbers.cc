@@ -168,14 +168,11 @@ double longest_chain(const Tensor& y) {
   return static_cast<double>(length[y.node().get()]);
 }
 
-Attended attend_in_steps(const Tensor& query, const Tensor& key, const Tensor& value,
-                         const AttentionOptions& options) {
-  Attended attended;
-  attended.result = scaled_dot_product_attention(query, key, value, options,
-                                                 [&](std::string_view name, const Tensor& x) {
-                                                   attended.names.emplace_back(name);
-                                                   attended.steps[std::string(name)] = x;
-                                                 });
+Traced attend_in_steps(const Tensor& query, const Tensor& key, const Tensor& value,
+                       const AttentionOptions& options) {
+  Traced attended;
+  const Tracing tracing(attended.trace);
+  attended.result = scaled_dot_product_attention(query, key, value, options);
   return attended;
 }
 

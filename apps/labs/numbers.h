@@ -64,7 +64,8 @@ struct Traced {
 template <class Module, class... Inputs>
 Traced trace_module(const Module& module, const Inputs&... inputs) {
   Traced traced;
-  ForwardContext context{.trace = &traced.trace};
+  ForwardContext context;
+  const Tracing tracing(traced.trace);
   traced.result = module(inputs..., context);
   return traced;
 }
@@ -74,14 +75,10 @@ Tensor run_module(const Module& module, const Inputs&... inputs) {
   return module(inputs..., context);
 }
 
-// What attention makes of queries, keys and values [1, 1, T, D], and on the way to it.
-struct Attended {
-  Tensor result;
-  std::vector<std::string> names;       // of the steps, in their order
-  std::map<std::string, Tensor> steps;  // "scores", "masked_scores", "weights", "heads"
-};
-Attended attend_in_steps(const Tensor& query, const Tensor& key, const Tensor& value,
-                         const AttentionOptions& options);
+// What attention makes of queries, keys and values [1, 1, T, D], and on the way to it: "scores",
+// "masked_scores", "weights", "heads".
+Traced attend_in_steps(const Tensor& query, const Tensor& key, const Tensor& value,
+                       const AttentionOptions& options);
 
 // A layer whose maps [C, C] have the standard deviation 1 / √C, and no bias.
 MultiHeadAttention attention_layer(const RandomStream& random, int64_t width, int64_t heads);

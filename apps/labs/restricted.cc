@@ -22,9 +22,9 @@ Walk walk(const LabContext& lab, int64_t n, int64_t r) {
   const int64_t d = lab.integer("d");
   const auto head = [&](const char* name) { return random_normal(random, name, {1, 1, n, d}); };
   const Tensor query = as_parameter(head("q"));
-  const Attended y =
+  const Traced y =
       attend_in_steps(query, head("k"), head("v"), {.mask = mask_of(lab, r), .scale = 0.1});
-  const Tensor &scores = y.steps.at("scores"), &weights = y.steps.at("weights");
+  const Tensor &scores = y.trace["scores"], &weights = y.trace["weights"];
   const Gradients gradients = backward(y.result, {.cotangent = head("dO"), .keep = {scores}});
   return {.weights = reshape(weights.detached(), {n, n}),
           .dscores = reshape(gradients[scores], {n, n})};

@@ -44,10 +44,10 @@ struct Result {
 
 Result attend(const LabContext& lab, const Tensor& query, const Tensor& key, const Tensor& value) {
   const double factor = lab.is_control() ? 1 : 1 / std::sqrt(static_cast<double>(lab.integer("d")));
-  const Attended attended = attend_in_steps(head(query), head(key), head(value), {.scale = factor});
+  const Traced attended = attend_in_steps(head(query), head(key), head(value), {.scale = factor});
   const int64_t queries = query.dim(0);
-  return {.scores = reshape(attended.steps.at("scores"), {queries, key.dim(0)}),
-          .weights = reshape(attended.steps.at("weights"), {queries, key.dim(0)}),
+  return {.scores = reshape(attended.trace["scores"], {queries, key.dim(0)}),
+          .weights = reshape(attended.trace["weights"], {queries, key.dim(0)}),
           .z = reshape(attended.result, {queries, value.dim(1)})};
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "apps/labs/train_once.h"
 #include "framework/core/error.h"
+#include "framework/nn/trace.h"
 #include "train/config/config.h"
 #include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
@@ -119,7 +120,8 @@ std::vector<Tensor> attention_weights_in(const Trace& trace) {
 
 Traced trace_loss(const Model& model, const Batch& batch) {
   Traced traced;
-  ForwardContext context{.trace = &traced.trace};
+  ForwardContext context;
+  const Tracing tracing(traced.trace);
   traced.result = batch_loss(model, batch, {}, context).loss;
   return traced;
 }

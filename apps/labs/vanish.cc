@@ -38,7 +38,7 @@ std::vector<Block> make_blocks(const LabContext& lab, uint64_t seed, const Form&
     attention.scale_scores = form.is_scaled;
     Block block;
     block.mixer_norm.kind = block.feed_forward_norm.kind = LayerNorm(init, d, false);
-    block.mixer.kind = Child<"attention", MultiHeadAttention>(attention);
+    block.mixer.kind = NotedChild<"attention", MultiHeadAttention>(attention);
     block.feed_forward =
         FeedForward{.up = map(), .down = map(), .activation = Activation::kGelu, .dropout = {}};
     block.norm_place = form.norms;

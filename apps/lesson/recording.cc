@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "train/evaluate/evaluate.h"
 
@@ -122,8 +123,11 @@ Recording record(const Model& model, const Batch& batch, DataForm form) {
   std::vector<RecordedOp> ops;
   const Recorder recorder(ops);
   Trace trace;
-  ForwardContext context{.trace = &trace};
-  const BatchLoss result = batch_loss(model, batch, {}, context);
+  const BatchLoss result = [&] {
+    const Tracing tracing(trace);
+    ForwardContext context;
+    return batch_loss(model, batch, {}, context);
+  }();
   trace.add("logits", result.logits);
   trace.add("loss", result.loss);
   const Gradients gradients =

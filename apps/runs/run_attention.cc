@@ -8,6 +8,7 @@
 #include "apps/runs/run_sections.h"
 #include "framework/core/utf8.h"
 #include "framework/graph/op.h"
+#include "framework/nn/trace.h"
 #include "train/evaluate/evaluate.h"
 
 namespace qkv {
@@ -43,7 +44,8 @@ struct Observed {
 Observed observe(const Model& model, const Batch& example) {
   const NoGrad no_grad;
   WeightsTrace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   const double loss = batch_loss(model, example, {}, context).loss.item();
   return {loss, std::move(trace.layers)};
 }

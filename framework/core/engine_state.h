@@ -19,6 +19,7 @@ class ProductLog;
 struct EngineState {
   bool recording = true;                    // NoGrad, RecordGradients
   bool composed_only = false;               // ComposedOnly
+  bool step_by_step = false;                // StepByStep
   Middleware* middleware = nullptr;         // the first that an op comes to
   kernels::ProductLog* products = nullptr;  // ProductLog
   const GraphWalk* walk = nullptr;          // the innermost

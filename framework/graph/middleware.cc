@@ -1,6 +1,8 @@
 #include "framework/graph/middleware.h"
 
+#include "absl/strings/str_cat.h"
 #include "framework/core/engine_state.h"
+#include "framework/core/error.h"
 
 namespace qkv {
 
@@ -28,6 +30,13 @@ std::vector<Tensor> Middleware::next(const Op& op, const Saved& saved, const Ten
 bool Middleware::any_watches() {
   const Middleware* const head = first();
   return head && (head->role_ == Role::kWatches || head->next_);
+}
+
+void note(std::string_view name, const Tensor& x) {
+  if (!Middleware::first()) return;
+  const std::string& scope = Scope::current();
+  const std::string path = absl::StrCat(scope, scope.empty() ? "" : ".", std::string(name));
+  for (Middleware* m = Middleware::first(); m; m = m->next_) m->hear(path, x);
 }
 
 ObservedSection::ObservedSection(std::string_view name) : name_(name) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Middleware {
   virtual void before_section(std::string_view /*name*/) {}
   virtual void after_section(std::string_view /*name*/) {}
 
+  // A layer notes a tensor, under its path: "blocks.2.attention.scores".
+  virtual void hear(const std::string& /*path*/, const Tensor& /*x*/) {}
+
   // What a backward formula gets when it reads input i, or the output; of those that change. What
   // is referred to must live as long as that backward runs.
   virtual const Tensor& saved_input(size_t /*i*/, const Tensor& x) { return x; }
@@ -52,12 +56,20 @@ class Middleware {
 
  private:
   friend class ObservedSection;
+  friend void note(std::string_view name, const Tensor& x);
 
   Role role_;
   Middleware** place_;  // what pointed at next_ before
   Middleware* outer_;   // what it pointed at
   Middleware* next_;
 };
+
+// Tells who watches of a tensor, under its name in the module that runs.
+void note(std::string_view name, const Tensor& x);
+inline Tensor noted(std::string_view name, Tensor x) {
+  note(name, x);
+  return x;
+}
 
 // Past every middleware.
 Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs);

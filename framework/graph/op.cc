@@ -54,7 +54,4 @@ bool records(std::initializer_list<Tensor> inputs) {
   return records(TensorSpan(inputs.begin(), inputs.size()));
 }
 
-ComposedOnly::ComposedOnly() : ThreadSetting(engine_state().composed_only, true) {}
-bool composed_only() { return engine_state().composed_only; }
-
 }  // namespace qkv

@@ -70,18 +70,4 @@ class RecordGradients : ThreadSetting<bool> {
 bool records(TensorSpan inputs);
 bool records(std::initializer_list<Tensor> inputs);
 
-// While one lives, fused ops and fused backwards give way to the composed formulas that they must
-// equal.
-class ComposedOnly : ThreadSetting<bool> {
- public:
-  ComposedOnly();
-};
-bool composed_only();
-
-// Whether a fused backward may stand in for its composed formula: the gradient is not itself to be
-// differentiated.
-inline bool may_fuse(std::initializer_list<Tensor> inputs) {
-  return !composed_only() && !records(inputs);
-}
-
 }  // namespace qkv

@@ -291,9 +291,10 @@ void attention(const Array& query, const Array& key, const Array& value,
     const auto attend_all = [&]<bool kZeros>() {
       const auto head = [&](int64_t b, int64_t h, const Needs& s) {
         const Rows<T> o = s.output.zeros(outputs, b, h);
-        attend<kZeros, T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
-                          s.value.load(value, b, h), scores_of_head<T>(arguments, words, n, b, h),
-                          s.scratch, o, lse + (b * n.heads + h) * n.queries);
+        attend<kZeros, T>(n, s.query.load(query, b, h), s.key.load(key, b, h / n.queries_a_key),
+                          s.value.load(value, b, h / n.queries_a_key),
+                          scores_of_head<T>(arguments, words, n, b, h), s.scratch, o,
+                          lse + (b * n.heads + h) * n.queries);
         if (!are_finite(o, n.queries, n.width)) is_finite = false;
         s.output.store(outputs, b, h);
       };
@@ -341,8 +342,9 @@ void attention_backward(const Array& query, const Array& key, const Array& value
             dbias
                 ? bias_of_head(dbias, gradients.bias->shape(), arguments.bias_is_relative, n, b, h)
                 : BiasOfHead<T>()};
-        attend_backward<kZeros, T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
-                                   s.value.load(value, b, h),
+        attend_backward<kZeros, T>(n, s.query.load(query, b, h),
+                                   s.key.load(key, b, h / n.queries_a_key),
+                                   s.value.load(value, b, h / n.queries_a_key),
                                    scores_of_head<T>(arguments, words, n, b, h),
                                    s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
                                    s.doutput.load(doutput, b, h), s.scratch, head_gradients);

@@ -11,8 +11,9 @@ namespace qkv::kernels {
 // rule hides from all queries of a vector are not computed.
 //
 //   S = scale Q Kᵀ + bias, -inf where hidden                   query, output [B, Tq, H, D]
-//   P = softmax(S);  O = dropout(P) V                          key, value    [B, Tk, H, D]
+//   P = softmax(S);  O = dropout(P) V                          key, value    [B, Tk, K, D]
 //
+// Each of the K heads of keys and values serves H / K heads of queries, one after the other.
 // A query that sees nothing gets zeros.
 struct AttentionArguments {
   KeyRule rule = {};
@@ -32,7 +33,7 @@ void attention(const Array& query, const Array& key, const Array& value,
                const AttentionArguments& arguments, Array& output, Array& log_sum_exp);
 
 struct AttentionGradients {
-  Array &query, &key, &value;
+  Array &query, &key, &value;  // of each head of queries: [B, Tk, H, D] those of key and value
   // The shape of the bias; for a relative bias [B, H, Tq + Tk - 1], the sums of each sequence.
   // nullptr: not needed.
   Array* bias = nullptr;

@@ -24,6 +24,7 @@ constexpr T kHidden = -kInfinityOf<T>;
 
 struct AttentionSizes {
   int64_t sequences, heads, queries, keys, width;  // B, H, Tq, Tk, D
+  int64_t queries_a_key;                           // heads of queries that share one of keys
   KeyRule rule;
 
   AttentionSizes(const Array& query, const Array& key, const KeyRule& visible)
@@ -32,6 +33,7 @@ struct AttentionSizes {
         queries(query.shape()[1]),
         keys(key.shape()[1]),
         width(query.shape()[3]),
+        queries_a_key(heads / std::max<int64_t>(1, key.shape()[2])),
         rule(visible) {}
 };
 

@@ -18,16 +18,6 @@ Tensor concat_heads(const Tensor& x) {  // [B, T, H, D] -> [B, T, H D]
   return reshape(x, {x.dim(0), x.dim(1), x.dim(2) * x.dim(3)});
 }
 
-// Each head `times` times, one after the other.   [B, T, K, D] -> [B, T, K times, D]
-Tensor repeat_heads(const Tensor& x, int64_t times) {
-  if (times == 1) return x;
-  const int64_t b = x.dim(0), t = x.dim(1), k = x.dim(2), d = x.dim(3);
-  return reshape(broadcast_to(reshape(x, {b, t, k, 1, d}), {b, t, k, times, d}),
-                 {b, t, k * times, d});
-}
-
-Tensor swapped(const Tensor& x) { return transpose(x, 1, 2); }  // [B, T, H, D] <-> [B, H, T, D]
-
 void check_sequences(int64_t num_heads, const Tensor& x, const Tensor* source) {
   if (num_heads < 1) fail(absl::StrCat("attention: needs at least one head, not ", num_heads));
   const auto fits = [&](const Tensor& t) { return t.rank() == 3 && t.dim(2) % num_heads == 0; };
@@ -41,25 +31,16 @@ void check_sequences(int64_t num_heads, const Tensor& x, const Tensor* source) {
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
                                       ForwardContext& context) const {
   check_sequences(num_heads, x, /*source=*/nullptr);
-  const int64_t first = context.first_position;
   const Tensor read = without_padding(x, mask.padding);
-  KeysAndValues all = keys_and_values(read);
-  Tensor queries = split_heads(has_query() ? query(read) : all.values, num_heads);  // [B, T, H, D]
-  if (position.is_rotary()) {
-    queries = position.turned(queries, first);
-    const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
-    all.keys = concat_heads(position.turned(split_heads(all.keys, key_heads), first));
-  }
+  KeysAndValues all = keys_and_values(read);      // [B, T, K D]
+  Tensor queries = queries_of(read, all.values);  // [B, T, H, D]
+  if (position.is_rotary()) turn(queries, all.keys, context.first_position);
   AttentionMask placed = mask;
   if (context.cache && mask.causal) {
-    placed.first_query = first;
-    all = context.cache->extend(Scope::current(), first, all);
+    placed.first_query = context.first_position;
+    all = context.cache->extend(Scope::current(), context.first_position, all);
   }
-  if (position.is_bias()) {
-    const int64_t first_query = placed.first_query.value_or(0);
-    placed.relative_bias = position.bias(num_heads, first_query, x.dim(1), all.keys.dim(1),
-                                         computed_dtype(queries.dtype()));
-  }
+  if (position.is_bias()) placed.relative_bias = bias_of_distances(queries, all.keys, placed);
   return attend(queries, all, placed, context);
 }
 
@@ -75,43 +56,44 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
   return attend(split_heads(has_query() ? query(x) : value(x), num_heads), all, mask, context);
 }
 
-KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& source) const {
-  if (has_key()) return {key(source), value(source)};  // [B, Tk, K D]
-  const Tensor both = value(source);
-  return {both, both};
-}
-
 Tensor MultiHeadAttention::attend(const Tensor& queries, const KeysAndValues& source,
                                   const AttentionMask& mask, ForwardContext& context) const {
-  const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
-  const auto for_all_heads = [&](const Tensor& x) {
-    return repeat_heads(split_heads(x, key_heads), num_heads / key_heads);
-  };
-  const Tensor& q = queries;                      // [B, Tq, H, D]
-  const Tensor k = for_all_heads(source.keys);    // [B, Tk, H, D]
-  const Tensor v = for_all_heads(source.values);  // [B, Tk, H, D]
-  context.note("q", q);
-  context.note("k", k);
-  context.note("v", v);
-  AttentionOptions options = {.mask = mask};
-  if (scale_scores) options.scale = 1.0 / std::sqrt(static_cast<double>(q.dim(3)));
-  if (scale) options.scale = *scale;
+  const Tensor keys = split_heads(source.keys, key_heads());      // [B, Tk, K, D]
+  const Tensor values = split_heads(source.values, key_heads());  // [B, Tk, K, D]
+  AttentionOptions options = {.mask = mask, .scale = scale_of(queries.dim(3))};
   if (weight_dropout.is_active(context)) {
     options.dropout = weight_dropout.p;
     options.stream = context.next_stream();
   }
-  Tensor heads;  // [B, Tq, H, D]
-  if (context.trace) {
-    const auto operand = [](const Tensor& t) { return widened(swapped(t)); };
-    const auto note = [&](std::string_view name, const Tensor& t) { context.note(name, t); };
-    heads =
-        swapped(scaled_dot_product_attention(operand(q), operand(k), operand(v), options, note));
-  } else {  // the same, with no need to hold all the weights at once
-    heads = attention(q, k, v, options);
-  }
-  const Tensor concatenated = concat_heads(heads);  // [B, Tq, H D]
-  context.note("concatenated", concatenated);
-  return output_dropout(output(concatenated), context);  // [B, Tq, C]
+  const Tensor heads = attention(queries, keys, values, options);          // [B, Tq, H, D]
+  const Tensor concatenated = noted("concatenated", concat_heads(heads));  // [B, Tq, H D]
+  return output_dropout(output(concatenated), context);                    // [B, Tq, C]
+}
+
+KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& source) const {
+  if (has_key()) return {key(source), value(source)};
+  const Tensor both = value(source);
+  return {both, both};
+}
+
+Tensor MultiHeadAttention::queries_of(const Tensor& x, const Tensor& values) const {
+  return split_heads(has_query() ? query(x) : values, num_heads);
+}
+
+void MultiHeadAttention::turn(Tensor& queries, Tensor& keys, int64_t first) const {
+  queries = position.turned(queries, first);
+  keys = concat_heads(position.turned(split_heads(keys, key_heads()), first));
+}
+
+Tensor MultiHeadAttention::bias_of_distances(const Tensor& queries, const Tensor& keys,
+                                             const AttentionMask& mask) const {
+  return position.bias(num_heads, mask.first_query.value_or(0), queries.dim(1), keys.dim(1),
+                       computed_dtype(queries.dtype()));
+}
+
+double MultiHeadAttention::scale_of(int64_t width) const {
+  if (scale) return *scale;
+  return scale_scores ? 1.0 / std::sqrt(static_cast<double>(width)) : 1.0;
 }
 
 void MultiHeadAttention::visit(Visitor& v) {

@@ -47,9 +47,15 @@ struct MultiHeadAttention {
   bool has_query() const { return projections <= Projections::kSharedKeyValue; }
   bool has_key() const { return projections == Projections::kSeparate; }
 
-  KeysAndValues keys_and_values(const Tensor& source) const;
-  // The context's trace is told q, k and v [B, T, H, D], the steps of scaled_dot_product_attention,
-  // and "concatenated".
+  int64_t key_heads() const { return num_key_value_heads > 0 ? num_key_value_heads : num_heads; }
+
+  KeysAndValues keys_and_values(const Tensor& source) const;       // [B, Tk, K D]
+  Tensor queries_of(const Tensor& x, const Tensor& values) const;  // [B, T, H, D]
+  // Rotary: from position `first` on.   [B, T, H, D], [B, T, K D]
+  void turn(Tensor& queries, Tensor& keys, int64_t first) const;
+  Tensor bias_of_distances(const Tensor& queries, const Tensor& keys,
+                           const AttentionMask& mask) const;
+  double scale_of(int64_t width) const;  // of the scores of heads that are so wide
   Tensor attend(const Tensor& queries, const KeysAndValues& source, const AttentionMask& mask,
                 ForwardContext& context) const;
 };

@@ -7,44 +7,28 @@ namespace qkv {
 
 Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
                          const AttentionSource* source) const {
-  if (attends_to_source != (source != nullptr)) {
-    fail(source ? "block: got a source, but has no cross-attention"
-                : "block: needs a source to attend to");
-  }
-  context.note("input", x);
-  const auto around = [&](const auto& norm, const Tensor& h, const auto& layer) {
-    switch (norm_place) {
-      case NormPlace::kPre:
-        return h + layer(norm(h));
-      case NormPlace::kPost:
-        return norm(h + layer(h));
-      case NormPlace::kNone:
-        return h + layer(h);
-    }
-    fail("block: there is no such place of a norm");
+  check(source);
+  const auto mixed = [&](const Tensor& h) { return mixer(h, mask, context); };
+  const auto read = [&](const Tensor& h) {
+    return cross_attention(h, source->x, source->mask, context);
   };
-  // What a layer made is told under the path of the layer itself.
-  const auto told = [&](std::string_view layer, const Tensor& t) {
-    context.note(layer, t);
-    return t;
-  };
-  Tensor h = around([&](const Tensor& t) { return told(norm_name(), normalized(t)); }, x,
-                    [&](const Tensor& t) { return told(mixer.name(), mixer(t, mask, context)); });
-  context.note("mixed", h);
-  if (source) {
-    h = around(
-        [&](const Tensor& t) { return told(cross_attention_norm.name(), cross_attention_norm(t)); },
-        h,
-        [&](const Tensor& t) {
-          return told(cross_attention.name(), cross_attention(t, source->x, source->mask, context));
-        });
-    context.note("cross_mixed", h);
+  note("input", x);
+  Tensor h;
+  switch (norm_place) {
+    case NormPlace::kPre:
+      h = noted("mixed", x + mixed(normalized(x)));
+      if (source) h = noted("cross_mixed", h + read(cross_attention_norm(h)));
+      return noted("output", h + feed_forward(feed_forward_norm(h), context));
+    case NormPlace::kPost:
+      h = noted("mixed", normalized(x + mixed(x)));
+      if (source) h = noted("cross_mixed", cross_attention_norm(h + read(h)));
+      return noted("output", feed_forward_norm(h + feed_forward(h, context)));
+    case NormPlace::kNone:
+      h = noted("mixed", x + mixed(x));
+      if (source) h = noted("cross_mixed", h + read(h));
+      return noted("output", h + feed_forward(h, context));
   }
-  h = around([&](const Tensor& t) { return told(feed_forward_norm.name(), feed_forward_norm(t)); },
-             h,
-             [&](const Tensor& t) { return told(feed_forward.name(), feed_forward(t, context)); });
-  context.note("output", h);
-  return h;
+  fail("block: there is no such place of a norm");
 }
 
 void Block::visit(Visitor& v) {
@@ -59,11 +43,21 @@ void Block::visit(Visitor& v) {
   v.child(feed_forward);
 }
 
+void Block::check(const AttentionSource* source) const {
+  if (attends_to_source == (source != nullptr)) return;
+  fail(source ? "block: got a source, but has no cross-attention"
+              : "block: needs a source to attend to");
+}
+
 std::string Block::norm_name() const { return std::string(mixer.name()) + "_norm"; }
 
 Tensor Block::normalized(const Tensor& x) const {
-  const Scope scope(norm_name());
-  return mixer_norm(x);
+  const std::string name = norm_name();
+  const auto norm = [&] {
+    const Scope scope(name);
+    return mixer_norm(x);
+  };
+  return noted(name, norm());
 }
 
 }  // namespace qkv

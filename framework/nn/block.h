@@ -22,13 +22,13 @@ struct AttentionSource {
 //   no norm     x = x + mixer(x);        x = x + feed_forward(x)
 // and between the two, where there is a source, the same with cross-attention to it.
 struct Block {
-  Norm mixer_norm;  // called after the mixer: "attention_norm"
+  Norm mixer_norm;  // its name comes from the mixer: "attention_norm"
   Mixer mixer;
   bool attends_to_source = false;  // has the next two
-  Child<"cross_attention_norm", Norm> cross_attention_norm;
-  Child<"cross_attention", MultiHeadAttention> cross_attention;
-  Child<"feed_forward_norm", Norm> feed_forward_norm;
-  Child<"feed_forward", FeedForward> feed_forward;
+  NotedChild<"cross_attention_norm", Norm> cross_attention_norm;
+  NotedChild<"cross_attention", MultiHeadAttention> cross_attention;
+  NotedChild<"feed_forward_norm", Norm> feed_forward_norm;
+  NotedChild<"feed_forward", FeedForward> feed_forward;
   NormPlace norm_place = NormPlace::kPre;  // kNone: has no norms
 
   // Throws Error unless there is a source exactly where the block attends to one.
@@ -37,6 +37,7 @@ struct Block {
   void visit(Visitor& v);
 
  private:
+  void check(const AttentionSource* source) const;
   std::string norm_name() const;
   Tensor normalized(const Tensor& x) const;  // by mixer_norm
 };

@@ -22,7 +22,7 @@ Convolution::Convolution(Initializer& init, int64_t width, int64_t kernel, bool 
 Tensor Convolution::operator()(const Tensor& x, const AttentionMask& mask,
                                ForwardContext& context) const {
   check_mixing("convolution", x, mask, /*can_window=*/false);
-  context.note("weights", weight);
+  note("weights", weight);
   const int64_t length = x.dim(1), before = mask.causal ? kernel() - 1 : (kernel() - 1) / 2;
   const Tensor padding = padding_of_last(mask, length);
   Tensor all = x;

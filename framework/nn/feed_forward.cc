@@ -21,8 +21,8 @@ Tensor activate(Activation activation, const Tensor& x) {
 Tensor FeedForward::operator()(const Tensor& x, ForwardContext& context) const {
   const Tensor raised = up(x);                         // [..., F]
   const Tensor hidden = activate(activation, raised);  // [..., F]
-  context.note("up", raised);
-  context.note("hidden", hidden);
+  note("up", raised);
+  note("hidden", hidden);
   return dropout(down(hidden), context);
 }
 

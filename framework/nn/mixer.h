@@ -12,9 +12,9 @@ namespace qkv {
 
 // The layer that passes information between the tokens of a sequence: one of these, with its name.
 struct Mixer {
-  std::variant<Child<"attention", MultiHeadAttention>, Child<"convolution", Convolution>,
-               Child<"recurrence", Recurrence>, Child<"learned", LearnedMixing>,
-               Child<"uniform", UniformMixing>>
+  std::variant<NotedChild<"attention", MultiHeadAttention>, NotedChild<"convolution", Convolution>,
+               NotedChild<"recurrence", Recurrence>, NotedChild<"learned", LearnedMixing>,
+               NotedChild<"uniform", UniformMixing>>
       kind;
 
   std::string_view name() const;  // "attention"

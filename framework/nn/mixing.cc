@@ -53,7 +53,7 @@ Tensor mix_by_scores(const Tensor& x, const AttentionMask& mask, const ForwardCo
                        -std::numeric_limits<double>::infinity());
   }
   const Tensor weights = softmax(seen);
-  context.note("weights", weights);
+  note("weights", weights);
   return masked_matmul(weights, all);
 }
 

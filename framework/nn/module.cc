@@ -40,11 +40,6 @@ int64_t parameter_count(const std::vector<NamedParameter>& parameters) {
   return count;
 }
 
-std::string ForwardContext::path_of(std::string_view name) {
-  const std::string& scope = Scope::current();
-  return scope.empty() ? std::string(name) : scope + "." + std::string(name);
-}
-
 Initializer Initializer::shapes_only(DType dtype) {
   Initializer init(RandomStream(0), dtype);
   init.makes_numbers_ = false;

@@ -9,8 +9,8 @@
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/tensor.h"
-#include "framework/nn/trace.h"
 
 namespace qkv {
 
@@ -38,6 +38,17 @@ struct Child : Module {
   auto operator()(Inputs&&... inputs) const {
     const Scope scope(name());
     return Module::operator()(std::forward<Inputs>(inputs)...);
+  }
+};
+
+// A child whose result is noted under its name, for those who look at the steps of a model.
+template <FixedName kName, class Module>
+struct NotedChild : Child<kName, Module> {
+  using Child<kName, Module>::Child;
+
+  template <class... Inputs>
+  Tensor operator()(Inputs&&... inputs) const {
+    return noted(kName.text, Child<kName, Module>::operator()(std::forward<Inputs>(inputs)...));
   }
 };
 
@@ -143,17 +154,7 @@ struct ForwardContext {
   int64_t first_position = 0;      // of these tokens in their sequence
   KeyValueCache* cache = nullptr;  // of the tokens before these (framework/nn/key_value_cache.h)
 
-  Trace* trace = nullptr;  // for whoever wants to see what is computed
-
   RandomStream next_stream() { return random.derive(streams_taken++); }
-
-  // Tells the trace, if there is one, under the path of the module that runs.
-  void note(std::string_view name, const Tensor& tensor) const {
-    if (trace) trace->add(path_of(name), tensor);
-  }
-
- private:
-  static std::string path_of(std::string_view name);
 };
 
 }  // namespace qkv

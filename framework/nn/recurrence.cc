@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "framework/core/error.h"
+#include "framework/graph/composed.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/nn/mixing.h"
 #include "framework/ops/scaled_dot_product_attention.h"
@@ -30,15 +31,15 @@ RecurrentScan::RecurrentScan(Initializer& init, int64_t width, int64_t hidden, C
   }
 }
 
-Tensor RecurrentScan::operator()(const Tensor& x, const Tensor& first, const Tensor& padding,
-                                 ForwardContext& context) const {
+Tensor RecurrentScan::operator()(const Tensor& x, const Tensor& first,
+                                 const Tensor& padding) const {
   const ScanOptions options = {.first = first, .reverse = reverse, .padding = padding};
   const Tensor projected = input(x);  // [B, T, H] or [B, T, 4 H]
   Tensor states = cell == Cell::kLstm ? lstm(projected, state_weight, options)
                                       : rnn(projected, state_weight, options);
-  if (context.trace) {
-    context.note("hidden", slice(states, 2, 0, hidden()));
-    if (cell == Cell::kLstm) context.note("cell", slice(states, 2, hidden(), hidden()));
+  if (step_by_step()) {
+    note("hidden", slice(states, 2, 0, hidden()));
+    if (cell == Cell::kLstm) note("cell", slice(states, 2, hidden(), hidden()));
   }
   return states;
 }
@@ -72,13 +73,13 @@ Tensor Recurrence::operator()(const Tensor& x, const AttentionMask& mask,
   }
   const Tensor first = last && !last->empty() ? last->front() : Tensor();  // [B, S]
   const Tensor read = without_padding(x, padding);
-  const Tensor states = forward(read, first, padding, context);  // [B, T, S]
+  const Tensor states = forward(read, first, padding);  // [B, T, S]
   if (last && x.dim(1) > 0) {
     *last = {reshape(slice(states, 1, x.dim(1) - 1, 1), {x.dim(0), states.dim(2)})};
   }
   Tensor h = slice(states, 2, 0, forward.hidden());  // [B, T, H]
   if (backward.defined()) {
-    const Tensor after = backward(read, Tensor(), padding, context);
+    const Tensor after = backward(read, Tensor(), padding);
     h = concat({h, slice(after, 2, 0, backward.hidden())}, 2);  // [B, T, 2 H]
   }
   return output_dropout(output(h), context);

@@ -27,8 +27,7 @@ struct RecurrentScan {
 
   // The states of all positions, [B, T, H] or [B, T, 2 H]: h, and lstm's c after it. They begin
   // with `first`, undefined: zeros. Notes "hidden", and lstm "cell", [B, T, H].
-  Tensor operator()(const Tensor& x, const Tensor& first, const Tensor& padding,
-                    ForwardContext& context) const;
+  Tensor operator()(const Tensor& x, const Tensor& first, const Tensor& padding) const;
   void visit(Visitor& v);
 };
 

@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "framework/graph/composed.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {
 
 // The tensors that a forward pass came by, under their paths: "blocks.2.attention.scores". Who
-// wants them gives one to ForwardContext; who does not, pays nothing. Their gradients are kept by
+// wants them has a Tracing while the pass runs; who does not, pays nothing. Their gradients are
+// kept by
 //
 //   Gradients gradients = backward(loss, {.keep = trace.tensors()});
 //   gradients[trace["blocks.2.attention.scores"]];
@@ -29,6 +32,18 @@ class Trace {
  private:
   std::vector<std::string> paths_;
   std::map<std::string, Tensor> tensors_;
+};
+
+// While one lives, its trace gets what is noted on its thread, and attention, which else holds none
+// of its steps, makes them.
+class Tracing final : public Middleware {
+ public:
+  explicit Tracing(Trace& trace) : trace_(trace) {}
+  void hear(const std::string& path, const Tensor& x) override { trace_.add(path, x); }
+
+ private:
+  Trace& trace_;
+  StepByStep step_by_step_;
 };
 
 }  // namespace qkv

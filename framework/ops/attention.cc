@@ -1,12 +1,15 @@
 // For each head h of each sequence b, with D numbers a head:
 //   S = scale Q Kᵀ + bias, -inf where a key is hidden      Q, dQ, O, dO: [B, Tq, H, D]
-//   P = softmax(S) over the keys                           K, V, dK, dV: [B, Tk, H, D]
+//   P = softmax(S) over the keys                           K, V, dK, dV: [B, Tk, K, D]
 //   O = M P V                                              S, P, M, dS, dP: [B, H, Tq, Tk]
 // where M is that of dropout, 1 / (1 - p) or 0 for each weight, and 1 without.
 //
 //   dV = (M P)ᵀ dO,  dP = M dO Vᵀ,  dS = P (dP - sum(P dP)) over the keys
 //   dQ = scale dS K,  dK = scale dSᵀ Q,  dbias = dS, summed over what it was broadcast to, or, of a
 //   bias that depends on the distance alone, over the pairs of each distance
+//
+// With K heads of keys and values, K a divisor of H, each serves H / K heads of queries, one after
+// the other, and its gradients are the sums of theirs.
 //
 // Vaswani et al., "Attention is all you need", 2017. The kernels never hold S or P whole, so that
 // memory grows with the length and not with its square: backward makes P again, block by block,
@@ -19,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/graph/middleware.h"
 #include "framework/ops/attention_output.h"
 #include "framework/ops/bf16.h"
 #include "framework/ops/kit.h"
@@ -33,13 +37,16 @@ Tensor turned(const Tensor& x) { return transpose(x, 1, 2); }  // [B, T, H, D] <
 
 Tensor attention_composed(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options) {
-  return turned(scaled_dot_product_attention(turned(query), turned(key), turned(value), options));
+  const auto operand = [](const Tensor& x) { return widened(turned(x)); };
+  const Tensor heads =
+      turned(scaled_dot_product_attention(operand(query), operand(key), operand(value), options));
+  return cast(heads, query.dtype());
 }
 
 // With every rounding that the kernels have in f32 and bf16:
 //   lse = m + log(sum(exp(S - m))), m = max(S) over the keys
 //   O = (M exp(S - m)) V / exp(lse - m)
-Tensor attention_as_kernels_have_it(const Tensor& query, const Tensor& key, const Tensor& value,
+Tensor attention_with_all_roundings(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options) {
   const Tensor scores =
       masked_scores(turned(widened(query)), turned(widened(key)), options);  // [B, H, Tq, Tk]
@@ -105,13 +112,17 @@ class Attention final : public Op, public HasKept {
     if (!may_fuse_all) {
       AttentionOptions options = options_;
       (relative_ ? options.mask.relative_bias : options.mask.bias) = bias;
-      std::vector<Tensor> gradients = backward_composed(widened(query), widened(key),
-                                                        widened(value), options, widened(doutput));
+      const auto for_each_query = [&](const Tensor& x) {
+        return repeated_heads(widened(x), query.dim(2));
+      };
+      std::vector<Tensor> gradients = backward_composed(
+          widened(query), for_each_query(key), for_each_query(value), options, widened(doutput));
       for (size_t i = 0; i < 3; ++i) gradients[i] = cast(gradients[i], query.dtype());
-      return gradients;
+      return of_shared_heads(std::move(gradients), key.dim(2));
     }
-    Array dquery(query.shape(), query.dtype()), dkey(key.shape(), key.dtype()),
-        dvalue(value.shape(), value.dtype()), dbias;
+    const Shape of_each_query = key.shape().with(2, query.dim(2), "attention");
+    Array dquery(query.shape(), query.dtype()), dkey(of_each_query, key.dtype()),
+        dvalue(of_each_query, value.dtype()), dbias;
     if (bias.defined() && saved.needs(3)) {
       const Shape& shape = bias.shape();
       dbias = Array(relative_ ? shape.inserted(0, query.dim(0)) : shape, bias.dtype());
@@ -124,7 +135,7 @@ class Attention final : public Op, public HasKept {
     std::vector<Tensor> gradients = {Tensor(dquery), Tensor(dkey), Tensor(dvalue)};
     if (bias.defined()) gradients.emplace_back(dbias);
     if (relative_ && dbias.defined()) gradients[3] = sum(gradients[3], 0);  // over the sequences
-    return gradients;
+    return of_shared_heads(std::move(gradients), key.dim(2));
   }
 
   std::vector<Kept> kept() override {
@@ -134,6 +145,11 @@ class Attention final : public Op, public HasKept {
   }
 
  private:
+  static std::vector<Tensor> of_shared_heads(std::vector<Tensor> gradients, int64_t shared) {
+    for (const size_t i : {1, 2}) gradients[i] = sum_of_repeated_heads(gradients[i], shared);
+    return gradients;
+  }
+
   kernels::AttentionArguments arguments(const Shape& query, const Shape& key,
                                         const Array* bias) const {
     return {.rule = key_rule(options_.mask, query[1], key[1]),
@@ -187,8 +203,12 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
   if (key.shape() != value.shape()) {
     fail(absl::StrCat("attention: key and value differ: ", all));
   }
-  if (key.shape() != query.shape().with(1, key.dim(1), "attention")) {
+  const int64_t heads = query.dim(2), shared = key.dim(2);
+  if (key.shape().with(2, heads, "attention") != query.shape().with(1, key.dim(1), "attention")) {
     fail(absl::StrCat("attention: query and key may differ in length only: ", all));
+  }
+  if (heads != shared && (heads * shared == 0 || heads % shared != 0)) {
+    fail(absl::StrCat("attention: the heads of key must divide those of query: ", all));
   }
   // As many scores as are counted must be countable, though no array holds them.
   Shape({query.dim(0), query.dim(2), query.dim(1), key.dim(1)}, "attention");
@@ -211,12 +231,15 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options) {
   check_attention(query, key, value, options);
-  if (composed_only()) {
-    if (computed_dtype(query.dtype()) == DType::f32 && key.dim(1) > 0) {
-      return attention_as_kernels_have_it(query, key, value, options);
-    }
-    const Tensor output = attention_composed(widened(query), widened(key), widened(value), options);
-    return cast(output, query.dtype());
+  if (composed_only() || step_by_step()) {
+    const Tensor k = repeated_heads(key, query.dim(2)), v = repeated_heads(value, query.dim(2));
+    note("q", query);
+    note("k", k);
+    note("v", v);
+    const bool as_kernels_have_it =
+        !step_by_step() && computed_dtype(query.dtype()) == DType::f32 && key.dim(1) > 0;
+    return as_kernels_have_it ? attention_with_all_roundings(query, k, v, options)
+                              : attention_composed(query, k, v, options);
   }
   std::vector<Tensor> inputs = {query, key, value};
   for (const Tensor& bias : {options.mask.bias, options.mask.relative_bias}) {
@@ -293,6 +316,9 @@ OpExamples attention_examples() {
                    {"a bias for each distance, causal, in a window",
                     inputs(2, 4, 4, 1, 2, {normal({1, 7})}),
                     relative({.mask = {.causal = true, .window = 2}, .scale = 0.6})},
+                   {"two query heads for each key head, causal, with dropout",
+                    {normal({2, 3, 4, 2}), normal({2, 5, 2, 2}), normal({2, 5, 2, 2})},
+                    f({.mask = causal, .scale = 0.6, .dropout = 0.4, .stream = RandomStream(7)})},
                    {"dropout", inputs(2, 3, 4, 2, 2),
                     f({.scale = 0.6, .dropout = 0.4, .stream = RandomStream(7)})},
                    {"a sequence with itself",
@@ -310,6 +336,9 @@ OpExamples attention_examples() {
            {"heads of other widths", misuse({1, 3, 2, 4}, {1, 3, 2, 5}, {1, 3, 2, 5}, {}),
             "attention: query and key may differ in length only: query f32[1, 3, 2, 4], key "
             "f32[1, 3, 2, 5], value f32[1, 3, 2, 5]"},
+           {"heads that do not divide", misuse({1, 3, 3, 4}, {1, 3, 2, 4}, {1, 3, 2, 4}, {}),
+            "attention: the heads of key must divide those of query: query f32[1, 3, 3, 4], key "
+            "f32[1, 3, 2, 4], value f32[1, 3, 2, 4]"},
            {"padding of another length", misused_mask({.padding = zeros({1, 3}, DType::boolean)}),
             "attention: padding must be [1, 5], one for each key: key f32[1, 5, 2, 4], padding "
             "bool[1, 3]"},

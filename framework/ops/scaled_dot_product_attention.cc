@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "framework/graph/middleware.h"
 #include "framework/ops/kit.h"
 
 namespace qkv {
@@ -35,8 +36,7 @@ Tensor sum_of_distances(const Tensor& pairs) {
                      distance_numbers(heads, queries, keys), distance_count(queries, keys));
 }
 
-Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options,
-                     const NoteStep& note) {
+Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options) {
   const AttentionMask& mask = options.mask;
   Tensor scores =
       scale(masked_matmul(query, key, {.transpose_b = true}, ZerosWin::kInBackward), options.scale);
@@ -45,7 +45,7 @@ Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOpti
     bias = bias_of_pairs(mask.relative_bias, query.dim(2), key.dim(2));
   }
   if (bias.defined()) scores = scores + bias;
-  if (note) note("scores", scores);
+  note("scores", scores);
   Tensor masked = scores;
   if (mask.causal || mask.window > 0 || mask.padding.defined()) {
     const Tensor hidden = hidden_keys(mask, query.dim(2), key.dim(2));
@@ -55,27 +55,34 @@ Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOpti
   if (bias.defined() && !kernels::all_finite(bias.array())) {
     masked = masked_fill(masked, is_at_most(bias, kMaskedScore), kMaskedScore);
   }
-  if (note) note("masked_scores", masked);
-  return masked;
+  return noted("masked_scores", masked);
 }
 
-Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options,
-                         const NoteStep& note) {
-  Tensor weights = softmax(masked_scores(query, key, options, note));
-  if (note) note("weights", weights);
-  return weights;
+Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options) {
+  return noted("weights", softmax(masked_scores(query, key, options)));
 }
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const AttentionOptions& options, const NoteStep& note) {
-  Tensor weights = attention_weights(query, key, options, note);
+                                    const AttentionOptions& options) {
+  Tensor weights = attention_weights(query, key, options);
   if (options.dropout > 0) {
-    weights = dropout(weights, options.dropout, options.stream);
-    if (note) note("dropped_weights", weights);
+    weights = noted("dropped_weights", dropout(weights, options.dropout, options.stream));
   }
-  Tensor heads = masked_matmul(weights, value);
-  if (note) note("heads", heads);
-  return heads;
+  return noted("heads", masked_matmul(weights, value));
+}
+
+Tensor repeated_heads(const Tensor& x, int64_t heads) {
+  const int64_t b = x.dim(0), t = x.dim(1), k = x.dim(2), d = x.dim(3);
+  if (k == heads) return x;
+  const Tensor apart = reshape(x, {b, t, k, 1, d});
+  return reshape(broadcast_to(apart, {b, t, k, heads / k, d}), {b, t, heads, d});
+}
+
+Tensor sum_of_repeated_heads(const Tensor& x, int64_t shared) {
+  const int64_t b = x.dim(0), t = x.dim(1), h = x.dim(2), d = x.dim(3);
+  if (h == shared) return x;
+  const Tensor apart = reshape(x, {b, t, shared, h / shared, d});
+  return reshape(cast(sum_to(apart, {b, t, shared, 1, d}), x.dtype()), {b, t, shared, d});
 }
 
 Tensor without_padding(const Tensor& x, const Tensor& padding) {

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
-#include <string_view>
 
 #include "framework/kernels/key_range.h"
 #include "framework/ops/ops.h"
@@ -10,9 +8,6 @@
 // The formula of attention, step by step: what the op `attention` gives without holding the steps.
 // Vaswani et al., "Attention is all you need", 2017.
 namespace qkv {
-
-// Is told what a step made, and its name.
-using NoteStep = std::function<void(std::string_view name, const Tensor& x)>;
 
 // A matmul in whose sums, or in those of backward alone, a term is left out of which a factor is 0,
 // even if the other one is inf or NaN: so what is masked has no effect. Not for bf16.
@@ -23,21 +18,24 @@ Tensor masked_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& opti
 // scale Q Kᵀ + bias, -inf where a key is hidden
 //   query [B, H, Tq, D], key [B, H, Tk, D] -> [B, H, Tq, Tk]
 // Notes "scores", before anything is hidden, and "masked_scores".
-Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options,
-                     const NoteStep& note = nullptr);
+Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options);
 
 // The weights that each query gives the keys; rows sum to 1, or are zeros where no key is seen.
 //   query [B, H, Tq, D], key [B, H, Tk, D] -> [B, H, Tq, Tk]
 // Notes those of masked_scores, and "weights" (their softmax).
-Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options,
-                         const NoteStep& note = nullptr);
+Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options);
 
 // Attention(Q, K, V) = dropout(softmax(scale Q Kᵀ + bias)) V
 //   query [B, H, Tq, D], key and value [B, H, Tk, D] -> [B, H, Tq, D]
 // Notes "dropped_weights" too, where there is dropout, and "heads", the result.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const AttentionOptions& options,
-                                    const NoteStep& note = nullptr);
+                                    const AttentionOptions& options);
+
+// Of heads that several queries share, each for every one of them, one after the other:
+//   [B, T, K, D] -> [B, T, heads, D]
+// and the transpose of that: the sums of those that stem from one.   [B, T, H, D] -> [B, T, K, D]
+Tensor repeated_heads(const Tensor& x, int64_t heads);
+Tensor sum_of_repeated_heads(const Tensor& x, int64_t shared);
 
 // x [B, T, C] with zeros where the last T of the padding are true, if x is not finite.
 Tensor without_padding(const Tensor& x, const Tensor& padding);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "tests/models/every_choice.h"
 
@@ -27,7 +28,8 @@ Pass forward(const ModelOptions& options) {
                {},
                {}};
   const ModelBatch batch = batch_for(chosen, kRows, kLength, kVocabulary);
-  ForwardContext context{.trace = &pass.trace};
+  ForwardContext context;
+  const Tracing tracing(pass.trace);
   pass.logits = pass.model(batch.inputs, context);
   return pass;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/nn/trace.h"
 #include "tests/models/every_choice.h"
 
 namespace qkv {
@@ -28,7 +29,8 @@ Trace traced(const ChosenModel& chosen, double dropout) {
                     Initializer(RandomStream(1), DType::f64));
   const ModelBatch batch = batch_for(chosen, kRows, kLength, kVocabulary);
   Trace trace;
-  ForwardContext context{.training = true, .trace = &trace};
+  ForwardContext context{.training = true};
+  const Tracing tracing(trace);
   model(batch.inputs, context);
   return trace;
 }

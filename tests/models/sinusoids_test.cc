@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/nn/position.h"
+#include "framework/nn/trace.h"
 #include "tests/models/every_choice.h"
 
 namespace qkv {
@@ -29,7 +30,8 @@ std::vector<double> positions(double scale, bool learned, double gain, double in
     array.mutable_data<double>()[0] = gain;
   }
   Trace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   model(batch_for(chosen, 2, kLength, 7).inputs, context);
   return trace["positions"].to_vector();
 }

@@ -14,6 +14,7 @@
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "framework/graph/op.h"
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "train/folder/reading_progress.h"
 
@@ -193,7 +194,8 @@ std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& 
   for (int64_t start = 0; start < examples; start += batch_size) {
     const Batch batch = dataset.validation_batch(start, std::min(batch_size, examples - start));
     Trace trace;
-    ForwardContext context{.trace = &trace};
+    ForwardContext context;
+    const Tracing tracing(trace);
     const std::vector<Tensor> inputs(batch.inputs.begin(), batch.inputs.end());
     model(inputs, context);
     size_t used = 0;

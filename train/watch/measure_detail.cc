@@ -10,6 +10,7 @@
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/parallel.h"
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -85,7 +86,8 @@ StepDetail DetailMeter::measure(std::span<const double> squares, const Model& mo
     detail.update_ratio.emplace_back(name, change == 0 ? 0 : with_six_digits(change / weight));
   }
   EntropyTrace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   model(std::vector<Tensor>(examples.inputs.begin(), examples.inputs.end()), context);
   detail.attention_entropy = std::move(trace.found);
   return detail;

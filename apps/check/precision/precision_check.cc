@@ -13,6 +13,7 @@
 #include "framework/core/shape.h"
 #include "framework/gradcheck/arithmetic.h"
 #include "framework/gradcheck/probe.h"
+#include "framework/graph/composed.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/graph/recorder.h"

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/composed.h"
 #include "framework/graph/op_faces.h"
 #include "framework/nn/attention.h"
 #include "framework/ops/ops.h"

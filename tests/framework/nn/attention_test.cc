@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/autograd/backward.h"
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 #include "tests/framework/testing.h"
@@ -21,7 +22,8 @@ const Linear& linear_of(const Projection& map) { return std::get<Linear>(map.kin
 // The weights of attention, [B, H, Tq, Tk].
 Tensor weights_of(const MultiHeadAttention& attention, const Tensor& x) {
   Trace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   attention(x, {}, context);
   return trace["weights"];
 }
@@ -116,9 +118,12 @@ TEST(AttentionTest, InBf16ItIsTheFormulaUpToRounding) {
   const AttentionMask causal{.causal = true};
   ForwardContext context;
   Trace trace;
-  ForwardContext traced{.trace = &trace};
+  const auto traced = [&] {
+    const Tracing tracing(trace);
+    return attention(x, causal, context);
+  };
   const std::vector<double> expected = attention_by_loops(x.to_vector(), attention, 5);
-  for (const Tensor& y : {attention(x, causal, context), attention(x, causal, traced)}) {
+  for (const Tensor& y : {attention(x, causal, context), traced()}) {
     EXPECT_EQ(y.describe(), "f32[1, 5, 8]");
     expect_near(y.to_vector(), expected, 0.05);
   }
@@ -134,7 +139,8 @@ TEST(AttentionTest, InBf16ItIsTheFormulaUpToRounding) {
 TEST(AttentionTest, WeightsOfAQuerySumToOneAndAreZeroAfterIt) {
   const MultiHeadAttention attention = make_attention(8, 4);
   Trace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   attention(random({2, 6, 8}, 2), {.causal = true}, context);
   const Tensor weights = trace["weights"];
   ASSERT_EQ(weights.shape(), (Shape{2, 4, 6, 6}));
@@ -208,7 +214,8 @@ TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
       MultiHeadAttention attention = identity(width);
       attention.scale_scores = scale_scores;
       Trace trace;
-      ForwardContext context{.trace = &trace};
+      ForwardContext context;
+      const Tracing tracing(trace);
       attention(q, k, {}, context);
       return variance(reshape(trace["scores"], {-1}), 0).item();
     };

@@ -16,6 +16,7 @@
 #include "framework/graph/op.h"
 #include "framework/nn/block.h"
 #include "framework/nn/key_value_cache.h"
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 
@@ -91,7 +92,7 @@ TEST(MixerTest, AConvolutionHearsOfItsTapsAndTheOthersOfEverybody) {
     for (const Mixer& mixer : mixers(causal)) {
       SCOPED_TRACE(mixer.name());
       int64_t first = 0, last = causal ? 3 : kMixedLength - 1;
-      if (const auto* layer = std::get_if<Child<"convolution", Convolution>>(&mixer.kind)) {
+      if (const auto* layer = std::get_if<NotedChild<"convolution", Convolution>>(&mixer.kind)) {
         const int64_t kernel = layer->kernel();
         first = 3 - (causal ? kernel - 1 : (kernel - 1) / 2);
         last = first + kernel - 1;
@@ -107,7 +108,7 @@ TEST(MixerTest, AConvolutionHearsOfItsTapsAndTheOthersOfEverybody) {
 // The mixers, and attention with every position.
 std::vector<Mixer> mixers_with_positions(bool causal) {
   std::vector<Mixer> all = mixers(causal);
-  const auto attention = std::get<Child<"attention", MultiHeadAttention>>(all[0].kind);
+  const auto attention = std::get<NotedChild<"attention", MultiHeadAttention>>(all[0].kind);
   Initializer init(RandomStream(9), DType::f64);
   for (const Position position : {Position::kRotary, Position::kAlibi, Position::kRelative}) {
     MultiHeadAttention placed = attention;
@@ -349,7 +350,8 @@ TEST(MixerTest, ABlockNamesItsPartsAfterItsMixer) {
 // The weights that a mixer notes.
 Tensor weights_of(const Mixer& mixer, const Tensor& x, const AttentionMask& mask) {
   Trace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   mixer(x, mask, context);
   return trace[std::string(mixer.name()) + ".weights"];
 }

@@ -46,7 +46,8 @@ TEST(RecurrenceTest, AnLstmIsTheFormula) {
   const Recurrence layer(init, kStateWidth, Cell::kLstm, false, true, 0.5);
   const Tensor x = random({1, kTimes, kStateWidth}, 20);
   Trace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   layer(x, kFromThePast, context);
   const Tensor& hidden = trace["forward.hidden"];
   expect_close(hidden,
@@ -65,7 +66,8 @@ TEST(RecurrenceTest, InBothDirectionsOneStateRunsEachWay) {
   for (int64_t t = kTimes - 1; t >= 0; --t) turned.push_back(slice(x, 1, t, 1));
   const auto hidden = [&](const Tensor& tokens, const char* path) {
     Trace trace;
-    ForwardContext context{.trace = &trace};
+    ForwardContext context;
+    const Tracing tracing(trace);
     layer(tokens, {}, context);
     return trace[path];
   };
@@ -97,7 +99,8 @@ TEST(RecurrenceTest, AnLstmRemembersToBeginWithAndItsBiasIsWhy) {
       concat({random({1, 1, kStateWidth}, 23), zeros({1, 9, kStateWidth}, DType::f64)}, 1);
   const auto kept = [&] {
     Trace trace;
-    ForwardContext context{.trace = &trace};
+    ForwardContext context;
+    const Tracing tracing(trace);
     layer(x, kFromThePast, context);
     const Tensor& cell = trace["forward.cell"];
     return sum(pow(slice(cell, 1, 9, 1), 2.0)).item() / sum(pow(slice(cell, 1, 0, 1), 2.0)).item();

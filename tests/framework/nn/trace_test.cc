@@ -33,7 +33,8 @@ const AttentionMask kCausalOnly{.causal = true};
 
 TEST(TraceTest, HasWhatALayerNotedUnderItsPath) {
   Trace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   const Scope scope("blocks.2");
   make_block()(random({1, 3, 8}, 1), kCausalOnly, context);
   for (const char* path : {"blocks.2.input", "blocks.2.attention.q", "blocks.2.attention.scores",
@@ -47,7 +48,8 @@ TEST(TraceTest, HasWhatALayerNotedUnderItsPath) {
 
 TEST(TraceTest, HasTheGradientsUnderTheSamePaths) {
   Trace trace;
-  ForwardContext context{.trace = &trace};
+  ForwardContext context;
+  const Tracing tracing(trace);
   const Tensor y = make_block()(random({1, 3, 8}, 1), kCausalOnly, context);
   const Gradients g = backward(y, {.cotangent = random({1, 3, 8}, 2), .keep = trace.tensors()});
   const Tensor& p = trace["attention.weights"];
@@ -60,9 +62,15 @@ TEST(TraceTest, ChangesNothingOfWhatIsComputed) {
   for (const double weight_dropout : {0.0, 0.3}) {
     const Block block = make_block(weight_dropout);
     Trace trace;
-    ForwardContext plain{.training = true}, traced{.training = true, .trace = &trace};
-    expect_close(block(x, kCausalOnly, traced), block(x, kCausalOnly, plain),
-                 {.relative = 1e-12, .absolute = 1e-12});
+    const auto run = [&] {
+      ForwardContext context{.training = true};
+      return block(x, kCausalOnly, context);
+    };
+    const auto traced = [&] {
+      const Tracing tracing(trace);
+      return run();
+    };
+    expect_close(traced(), run(), {.relative = 1e-12, .absolute = 1e-12});
     EXPECT_EQ(trace.contains("attention.dropped_weights"), weight_dropout > 0);
   }
 }

@@ -9,6 +9,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/storage.h"
+#include "framework/graph/composed.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/autograd/backward.h"
+#include "framework/graph/composed.h"
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"

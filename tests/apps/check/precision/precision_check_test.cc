@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/core/dtype.h"
+#include "framework/graph/composed.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
