@@ -16,6 +16,7 @@
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/graph/op_faces.h"
+#include "framework/graph/saved.h"
 #include "framework/ops/ops.h"
 
 namespace {

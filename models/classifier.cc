@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/scaled_dot_product_attention.h"

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"

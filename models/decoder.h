@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/nn/data_shape.h"
+#include "framework/nn/forward_context.h"
 #include "models/options.h"
 #include "models/stack.h"
 

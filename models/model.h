@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "framework/nn/forward_context.h"
 #include "models/classifier.h"
 #include "models/decoder.h"
 #include "models/encoder_decoder.h"

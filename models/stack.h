@@ -5,6 +5,7 @@
 
 #include "framework/nn/block.h"
 #include "framework/nn/embedding.h"
+#include "framework/nn/forward_context.h"
 #include "models/options.h"
 
 namespace qkv {

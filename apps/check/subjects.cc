@@ -13,6 +13,7 @@
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"
 #include "framework/nn/examples.h"
+#include "framework/nn/with_parameters.h"
 #include "models/examples.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/attention.h"
 #include "framework/nn/examples.h"

@@ -1,6 +1,7 @@
 // How far attention reaches, beside a convolution and a recurrence.
 #include "apps/labs/kit.h"
 #include "apps/labs/trained.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 
 namespace qkv {

@@ -3,6 +3,7 @@
 #include "apps/labs/kit.h"
 #include "apps/labs/matrices.h"
 #include "apps/labs/trained.h"
+#include "framework/nn/with_parameters.h"
 
 namespace qkv {
 namespace {

@@ -8,6 +8,8 @@
 #include "apps/report/statistics.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/clock.h"
+#include "framework/graph/graph_walk.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 #include "framework/optim/optimizer.h"

@@ -10,6 +10,7 @@
 #include "framework/core/random.h"
 #include "framework/graph/tensor.h"
 #include "framework/nn/attention.h"
+#include "framework/nn/forward_context.h"
 #include "framework/nn/module.h"
 #include "framework/nn/trace.h"
 #include "framework/ops/ops.h"

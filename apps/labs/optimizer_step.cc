@@ -2,6 +2,7 @@
 #include "absl/strings/match.h"
 #include "apps/labs/kit.h"
 #include "framework/autograd/hessian.h"
+#include "framework/nn/with_parameters.h"
 #include "framework/optim/optimizer.h"
 #include "models/decoder.h"
 

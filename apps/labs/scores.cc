@@ -2,6 +2,7 @@
 // regression. What each teaches the query, and which of them learns to look up.
 #include "apps/labs/kit.h"
 #include "apps/labs/lookup.h"
+#include "framework/graph/graph_walk.h"
 #include "framework/graph/node.h"
 
 namespace qkv {

@@ -1,6 +1,7 @@
 // "Thinking Machines": attention in its four steps, word by word and as matrices.
 #include "absl/strings/str_join.h"
 #include "apps/labs/kit.h"
+#include "framework/graph/graph_walk.h"
 #include "framework/graph/node.h"
 
 namespace qkv {

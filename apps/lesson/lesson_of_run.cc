@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "data/batch_builder.h"
 #include "data/tasks/tasks.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "train/config/suggest.h"
 #include "train/evaluate/evaluate.h"

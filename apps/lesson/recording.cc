@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/graph/modes.h"
 #include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "train/evaluate/evaluate.h"

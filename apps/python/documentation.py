@@ -15,7 +15,8 @@ HEADERS = """
     framework/ops/ops.h framework/graph/tensor.h framework/graph/op.h framework/autograd/backward.h
     framework/core/random.h framework/gradcheck/gradcheck.h framework/gradcheck/gradcheck_report.h
     framework/optim/optimizer.h framework/optim/options.h framework/optim/schedule.h framework/ops/bf16.h
-    framework/graph/node.h framework/graph/recorder.h framework/nn/module.h framework/nn/linear.h
+    framework/graph/node.h framework/graph/saved.h framework/graph/recorder.h framework/nn/module.h
+    framework/nn/initializer.h framework/nn/linear.h
     framework/nn/embedding.h framework/nn/norm.h framework/nn/attention.h framework/nn/feed_forward.h models/model.h
 """.split()
 

@@ -7,6 +7,7 @@
 #include "apps/report/texts/texts.h"
 #include "apps/runs/run_sections.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/trace.h"
 #include "train/evaluate/evaluate.h"

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 

@@ -6,9 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
+#include "framework/graph/graph_walk.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op_faces.h"
+#include "framework/graph/saved.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {

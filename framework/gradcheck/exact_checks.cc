@@ -10,6 +10,7 @@
 #include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/slopes.h"
 #include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 

@@ -17,6 +17,7 @@
 #include "framework/gradcheck/exact_checks.h"
 #include "framework/gradcheck/formula_check.h"
 #include "framework/gradcheck/probe.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/graph/recorder.h"
 #include "framework/ops/ops.h"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 
 namespace qkv {

@@ -48,43 +48,4 @@ class Node {
   std::string scope_;
 };
 
-// A node and every node that it depends on, users before what they use. Throws Error where a walk
-// of another thread is on one: leaves apart, a graph belongs to one thread.
-std::vector<std::shared_ptr<Node>> nodes_behind(const std::shared_ptr<Node>& node);
-
-// The same, for who may release them.
-class GraphWalk {
- public:
-  explicit GraphWalk(const std::shared_ptr<Node>& node);
-  ~GraphWalk();
-  GraphWalk(const GraphWalk&) = delete;
-  GraphWalk& operator=(const GraphWalk&) = delete;
-
-  std::vector<std::shared_ptr<Node>>& nodes() { return nodes_; }
-  void leave(std::shared_ptr<Node>& node) const;  // and lets go of it
-  static void require_own(const Node& node);
-
- private:
-  const GraphWalk* outer_;  // of this thread
-  std::vector<std::shared_ptr<Node>> nodes_;
-};
-
-// What an op's backward may read.
-class Saved {
- public:
-  explicit Saved(const std::shared_ptr<Node>& node) : node_(node) {}
-
-  bool needs(size_t i) const { return node_->inputs_[i].requires_grad(); }
-  // The numbers as they were in the forward. Throw Error when they were changed in place since.
-  const Tensor& input(size_t i) const;
-  Tensor output() const;
-
-  const Shape& shape(size_t i) const { return node_->inputs_[i].shape(); }
-  DType dtype(size_t i) const { return node_->inputs_[i].dtype(); }
-  size_t size() const { return node_->inputs_.size(); }
-
- private:
-  const std::shared_ptr<Node>& node_;
-};
-
 }  // namespace qkv

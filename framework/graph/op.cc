@@ -1,11 +1,9 @@
 #include "framework/graph/op.h"
 
-#include <algorithm>
-
-#include "framework/core/engine_state.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/wide.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 
 namespace qkv {
@@ -42,16 +40,6 @@ Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   if (!records(inputs)) return Tensor(std::move(y));
   auto node = std::make_shared<Node>(std::move(op), std::move(inputs), y);
   return Tensor(std::move(y), std::move(node));
-}
-
-NoGrad::NoGrad() : ThreadSetting(engine_state().recording, false) {}
-RecordGradients::RecordGradients(bool record) : ThreadSetting(engine_state().recording, record) {}
-
-bool records(TensorSpan inputs) {
-  return engine_state().recording && std::ranges::any_of(inputs, &Tensor::requires_grad);
-}
-bool records(std::initializer_list<Tensor> inputs) {
-  return records(TensorSpan(inputs.begin(), inputs.size()));
 }
 
 }  // namespace qkv

@@ -54,20 +54,4 @@ Tensor apply(std::vector<Tensor> inputs, Attributes&&... attributes) {
   return run(std::make_shared<T>(std::forward<Attributes>(attributes)...), std::move(inputs));
 }
 
-// While one lives, nothing is recorded: tensors come out as constants.
-class NoGrad : ThreadSetting<bool> {
- public:
-  NoGrad();
-};
-
-// While one lives, ops are recorded, or not; backward sets it to `create_graph`.
-class RecordGradients : ThreadSetting<bool> {
- public:
-  explicit RecordGradients(bool record);
-};
-
-// Whether an op on these inputs would be recorded.
-bool records(TensorSpan inputs);
-bool records(std::initializer_list<Tensor> inputs);
-
 }  // namespace qkv

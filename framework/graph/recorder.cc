@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/graph/graph_walk.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op_faces.h"
+#include "framework/graph/saved.h"
 
 namespace qkv {
 namespace {

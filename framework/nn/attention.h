@@ -4,6 +4,7 @@
 
 #include "framework/nn/attention_position.h"
 #include "framework/nn/dropout.h"
+#include "framework/nn/forward_context.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/nn/options.h"
 #include "framework/nn/projection.h"
@@ -49,6 +50,8 @@ struct MultiHeadAttention {
 
   int64_t key_heads() const { return num_key_value_heads > 0 ? num_key_value_heads : num_heads; }
 
+  // Throws Error where the heads do not divide the width of the sequences.
+  void check(const Tensor& x, const Tensor* source) const;
   KeysAndValues keys_and_values(const Tensor& source) const;       // [B, Tk, K D]
   Tensor queries_of(const Tensor& x, const Tensor& values) const;  // [B, T, H, D]
   // Rotary: from position `first` on.   [B, T, H, D], [B, T, K D]
@@ -59,5 +62,8 @@ struct MultiHeadAttention {
   Tensor attend(const Tensor& queries, const KeysAndValues& source, const AttentionMask& mask,
                 ForwardContext& context) const;
 };
+
+Tensor split_heads(const Tensor& x, int64_t num_heads);  // [B, T, H D] -> [B, T, H, D]
+Tensor concat_heads(const Tensor& x);                    // [B, T, H, D] -> [B, T, H D]
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "framework/nn/initializer.h"
 #include "framework/nn/module.h"
 #include "framework/nn/options.h"
 

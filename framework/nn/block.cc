@@ -7,7 +7,11 @@ namespace qkv {
 
 Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
                          const AttentionSource* source) const {
-  check(source);
+  if (attends_to_source != (source != nullptr)) {
+    fail(source ? "block: got a source, but has no cross-attention"
+                : "block: needs a source to attend to");
+  }
+  const auto normalized = [&](const Tensor& h) { return mixer.normalized(h, mixer_norm); };
   const auto mixed = [&](const Tensor& h) { return mixer(h, mask, context); };
   const auto read = [&](const Tensor& h) {
     return cross_attention(h, source->x, source->mask, context);
@@ -33,7 +37,7 @@ Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardCont
 
 void Block::visit(Visitor& v) {
   const bool has_norms = norm_place != NormPlace::kNone;
-  if (has_norms) v.child(norm_name(), mixer_norm);
+  if (has_norms) v.child(mixer.norm_name(), mixer_norm);
   mixer.visit(v);
   if (attends_to_source) {
     if (has_norms) v.child(cross_attention_norm);
@@ -41,23 +45,6 @@ void Block::visit(Visitor& v) {
   }
   if (has_norms) v.child(feed_forward_norm);
   v.child(feed_forward);
-}
-
-void Block::check(const AttentionSource* source) const {
-  if (attends_to_source == (source != nullptr)) return;
-  fail(source ? "block: got a source, but has no cross-attention"
-              : "block: needs a source to attend to");
-}
-
-std::string Block::norm_name() const { return std::string(mixer.name()) + "_norm"; }
-
-Tensor Block::normalized(const Tensor& x) const {
-  const std::string name = norm_name();
-  const auto norm = [&] {
-    const Scope scope(name);
-    return mixer_norm(x);
-  };
-  return noted(name, norm());
 }
 
 }  // namespace qkv

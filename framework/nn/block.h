@@ -1,8 +1,7 @@
 #pragma once
 
-#include <string>
-
 #include "framework/nn/feed_forward.h"
+#include "framework/nn/forward_context.h"
 #include "framework/nn/mixer.h"
 #include "framework/nn/norm.h"
 #include "framework/nn/options.h"
@@ -35,11 +34,6 @@ struct Block {
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
                     const AttentionSource* source = nullptr) const;
   void visit(Visitor& v);
-
- private:
-  void check(const AttentionSource* source) const;
-  std::string norm_name() const;
-  Tensor normalized(const Tensor& x) const;  // by mixer_norm
 };
 
 }  // namespace qkv

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "framework/nn/dropout.h"
+#include "framework/nn/forward_context.h"
+#include "framework/nn/initializer.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {

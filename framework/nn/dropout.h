@@ -1,5 +1,6 @@
 #pragma once
 
+#include "framework/nn/forward_context.h"
 #include "framework/nn/module.h"
 
 namespace qkv {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "framework/nn/initializer.h"
 #include "framework/nn/module.h"
 
 namespace qkv {

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "framework/nn/initializer.h"
 #include "framework/nn/module.h"
+#include "framework/nn/with_parameters.h"
 #include "framework/ops/examples.h"
 
 namespace qkv {

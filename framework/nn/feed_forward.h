@@ -1,6 +1,7 @@
 #pragma once
 
 #include "framework/nn/dropout.h"
+#include "framework/nn/forward_context.h"
 #include "framework/nn/linear.h"
 #include "framework/nn/options.h"
 

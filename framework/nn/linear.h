@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "framework/nn/initializer.h"
 #include "framework/nn/module.h"
 #include "framework/ops/ops.h"
 

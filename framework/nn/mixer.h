@@ -1,11 +1,14 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <variant>
 
 #include "framework/nn/attention.h"
 #include "framework/nn/convolution.h"
+#include "framework/nn/forward_context.h"
 #include "framework/nn/mixing.h"
+#include "framework/nn/norm.h"
 #include "framework/nn/recurrence.h"
 
 namespace qkv {
@@ -18,6 +21,9 @@ struct Mixer {
       kind;
 
   std::string_view name() const;  // "attention"
+  std::string norm_name() const;  // "attention_norm"
+  // By the norm before or after it, which has that name.
+  Tensor normalized(const Tensor& x, const Norm& norm) const;
 
   // x [B, T, C] -> [B, T, C]. A causal mask hides the later positions from each position. Padding
   // has no effect. With a cache in the context and a causal mask, x continues the tokens that were

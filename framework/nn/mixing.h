@@ -4,6 +4,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "framework/nn/dropout.h"
+#include "framework/nn/forward_context.h"
+#include "framework/nn/initializer.h"
 #include "framework/nn/module.h"
 #include "framework/ops/ops.h"
 

@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "framework/nn/initializer.h"
 #include "framework/nn/module.h"
 
 namespace qkv {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "framework/nn/initializer.h"
 #include "framework/nn/linear.h"
 
 namespace qkv {

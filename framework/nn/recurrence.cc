@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "framework/core/error.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/nn/mixing.h"
 #include "framework/ops/scaled_dot_product_attention.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/graph/composed.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/kit.h"
 

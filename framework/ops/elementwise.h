@@ -8,6 +8,7 @@
 
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
+#include "framework/graph/saved.h"
 #include "framework/kernels/vector_math.h"
 #include "framework/ops/ops.h"
 

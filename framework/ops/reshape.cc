@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/ops/kit.h"
 
 namespace qkv {

@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "framework/kernels/key_range.h"
+#include "framework/ops/masked_matmul.h"
 #include "framework/ops/ops.h"
 
 // The formula of attention, step by step: what the op `attention` gives without holding the steps.
 // Vaswani et al., "Attention is all you need", 2017.
 namespace qkv {
-
-// A matmul in whose sums, or in those of backward alone, a term is left out of which a factor is 0,
-// even if the other one is inf or NaN: so what is masked has no effect. Not for bf16.
-enum class ZerosWin { kNowhere, kInBackward, kEverywhere };
-Tensor masked_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {},
-                     ZerosWin zeros = ZerosWin::kEverywhere);
 
 // scale Q Kᵀ + bias, -inf where a key is hidden
 //   query [B, H, Tq, D], key [B, H, Tk, D] -> [B, H, Tq, Tk]

@@ -7,66 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/middleware.h"
-#include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/optimizer.h"
 #include "framework/kernels/vector_math.h"
 
 namespace qkv {
-namespace {
-
-class Sgd final : public Optimizer {
- public:
-  Sgd(const OptimizerOptions& options, std::vector<NamedParameter> parameters)
-      : Optimizer(std::move(parameters), {"velocity"}), options_(options) {}
-
- private:
-  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-              Scalar learning_rate, Scalar gradient_scale) const override {
-    Array weight = parameter.array();
-    kernels::sgd({.learning_rate = learning_rate,
-                  .momentum = options_.momentum,
-                  .weight_decay = options_.weight_decay,
-                  .gradient_scale = gradient_scale},
-                 gradient, weight, state[0]);
-  }
-
-  OptimizerOptions options_;
-};
-
-// Adam adds weight_decay * w to the gradient; AdamW takes it off the weight, and of matrices only:
-// biases and the weights of norms are not pulled to zero.
-class Adam final : public Optimizer {
- public:
-  Adam(const OptimizerOptions& options, std::vector<NamedParameter> parameters, bool decoupled)
-      : Optimizer(std::move(parameters), {"first_moment", "second_moment"}),
-        options_(options),
-        decoupled_(decoupled) {}
-
- private:
-  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-              Scalar learning_rate, Scalar gradient_scale) const override {
-    const auto [beta1, beta2] = options_.betas;
-    const auto t = static_cast<double>(steps());
-    const bool decays = decoupled_ && parameter.rank() >= 2;
-    Array weight = parameter.array();
-    kernels::adam({.learning_rate = learning_rate,
-                   .beta1 = beta1,
-                   .beta2 = beta2,
-                   .epsilon = options_.epsilon,
-                   .l2 = decoupled_ ? 0.0 : options_.weight_decay,
-                   .weight_decay = decays ? options_.weight_decay : 0.0,
-                   .correction1 = 1.0 - std::pow(beta1, t),
-                   .correction2 = 1.0 - std::pow(beta2, t),
-                   .gradient_scale = gradient_scale},
-                  gradient, weight, state[0], state[1]);
-  }
-
-  OptimizerOptions options_;
-  bool decoupled_;
-};
-
-}  // namespace
 
 Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::string> state_names)
     : parameters_(std::move(parameters)), state_names_(std::move(state_names)) {
@@ -134,11 +79,8 @@ std::vector<NamedState> Optimizer::state() const {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           std::vector<NamedParameter> parameters) {
-  if (options.kind == OptimizerKind::kSgd) {
-    return std::make_unique<Sgd>(options, std::move(parameters));
-  }
-  return std::make_unique<Adam>(options, std::move(parameters),
-                                /*decoupled=*/options.kind == OptimizerKind::kAdamW);
+  return options.kind == OptimizerKind::kSgd ? make_sgd(options, std::move(parameters))
+                                             : make_adam(options, std::move(parameters));
 }
 
 double global_norm(std::span<const Tensor> gradients) {

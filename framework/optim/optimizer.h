@@ -57,6 +57,10 @@ class Optimizer {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           std::vector<NamedParameter> parameters);
+std::unique_ptr<Optimizer> make_sgd(const OptimizerOptions& options,
+                                    std::vector<NamedParameter> parameters);
+std::unique_ptr<Optimizer> make_adam(const OptimizerOptions& options,  // adam, adamw
+                                     std::vector<NamedParameter> parameters);
 
 // The Euclidean norm of all gradients taken as one vector, summed in f64 in a fixed order.
 double global_norm(std::span<const Tensor> gradients);

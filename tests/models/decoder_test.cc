@@ -8,6 +8,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/storage.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/reduce.h"
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/io/files.h"
 #include "framework/kernels/reduce.h"

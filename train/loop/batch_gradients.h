@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "framework/nn/forward_context.h"
 #include "framework/nn/module.h"
 #include "models/model.h"
 #include "train/config/options.h"

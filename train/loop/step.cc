@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "framework/graph/middleware.h"
-#include "framework/kernels/elementwise.h"
 #include "framework/optim/schedule.h"
 #include "train/loop/trainer.h"
 #include "train/watch/measure_detail.h"
@@ -15,16 +14,8 @@ absl::StatusOr<StepResult> Trainer::step() {
   const ObservedSection section("step");
   const int64_t step = steps_made();
   const Batch batch = next_batch();
-
   const BatchGradients whole = differentiate_(*this, sharded(batch));
-
-  const std::vector<double> squares = in_section("gradient norm", [&] {
-    std::vector<double> sums;
-    for (const Tensor& gradient : whole.gradients) {
-      sums.push_back(static_cast<double>(kernels::sum_of_squares(gradient.array())));
-    }
-    return sums;
-  });
+  const std::vector<double> squares = squares_of(whole.gradients);
   const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
   if (!std::isfinite(whole.loss) || !std::isfinite(norm)) {
     return not_finite(batch, whole.loss, norm);

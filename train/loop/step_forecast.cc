@@ -14,6 +14,7 @@
 #include "framework/core/dtype.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/storage.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/product_log.h"
 #include "train/evaluate/evaluate.h"

@@ -8,6 +8,7 @@
 #include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
+#include "framework/nn/with_parameters.h"
 #include "train/folder/experiment.h"
 #include "train/watch/finite.h"
 
@@ -48,6 +49,15 @@ ShardedBatch Trainer::sharded(const Batch& batch) const {
 
 BatchGradients Trainer::differentiate(const Batch& batch) const {
   return sharded(batch).differentiate_all();
+}
+
+std::vector<double> squares_of(const std::vector<Tensor>& gradients) {
+  const ObservedSection section("gradient norm");
+  std::vector<double> sums;
+  for (const Tensor& gradient : gradients) {
+    sums.push_back(static_cast<double>(kernels::sum_of_squares(gradient.array())));
+  }
+  return sums;
 }
 
 absl::Status Trainer::not_finite(const Batch& batch, double loss, double grad_norm) const {

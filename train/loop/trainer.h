@@ -69,4 +69,7 @@ class Trainer {
   std::optional<Model> averaged_;
 };
 
+// The sum of the squares of each, as the section "gradient norm".
+std::vector<double> squares_of(const std::vector<Tensor>& gradients);
+
 }  // namespace qkv

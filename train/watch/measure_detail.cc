@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/parallel.h"

@@ -15,6 +15,7 @@
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/composed.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/graph/recorder.h"
 #include "framework/ops/ops.h"

@@ -9,6 +9,7 @@
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/dlpack.h"
 #include "framework/core/wide.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 

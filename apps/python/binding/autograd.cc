@@ -6,6 +6,7 @@
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "apps/python/binding/collected.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 
 namespace qkv::python {

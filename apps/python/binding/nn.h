@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "framework/nn/forward_context.h"
 #include "framework/nn/module.h"
 #include "models/model.h"
 

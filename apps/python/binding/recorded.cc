@@ -3,7 +3,7 @@
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op_faces.h"
 #include "framework/graph/recorder.h"

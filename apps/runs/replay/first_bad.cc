@@ -10,6 +10,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/core/shape.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/recorder.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"

@@ -4,7 +4,9 @@
 
 #include "apps/check/training_step.h"
 #include "data/tasks/tasks.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
+#include "framework/nn/with_parameters.h"
 #include "tests/framework/testing.h"
 #include "train/evaluate/evaluate.h"
 #include "train/loop/trainer.h"

@@ -6,6 +6,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/optimizer.h"

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op_faces.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"

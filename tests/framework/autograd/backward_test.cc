@@ -4,6 +4,7 @@
 
 #include "framework/core/storage.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
+#include "framework/graph/saved.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"

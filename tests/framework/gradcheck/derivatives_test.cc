@@ -12,6 +12,7 @@
 #include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op_faces.h"
+#include "framework/graph/saved.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"

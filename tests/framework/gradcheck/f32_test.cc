@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/gradcheck/probe.h"
+#include "framework/graph/saved.h"
 #include "framework/ops/examples.h"
 #include "tests/framework/gradcheck/false_alarm.h"
 #include "tests/framework/gradcheck/hidden_cases.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/saved.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"

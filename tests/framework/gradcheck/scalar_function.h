@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
+#include "framework/graph/saved.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {

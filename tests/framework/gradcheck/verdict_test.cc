@@ -7,8 +7,9 @@
 #include <limits>
 
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op_faces.h"
+#include "framework/graph/saved.h"
 #include "framework/nn/attention.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"

@@ -12,6 +12,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/core/storage.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"

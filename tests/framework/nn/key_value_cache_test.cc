@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/attention.h"
 #include "framework/ops/ops.h"

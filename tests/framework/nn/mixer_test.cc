@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/block.h"
 #include "framework/nn/key_value_cache.h"

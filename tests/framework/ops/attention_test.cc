@@ -9,7 +9,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/storage.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"
@@ -158,6 +158,41 @@ TEST(FusedAttentionTest, MemoryGrowsWithTheLengthAndNotWithItsSquare) {
     EXPECT_LT(whole, 3 * half);
     EXPECT_LT(whole, sizeof(double) * 4096 * 4096 / 10);  // a tenth of the scores of one head
   }
+  kernels::set_num_threads(0);
+}
+
+// Three heads of queries for each of two of keys.
+TEST(FusedAttentionTest, SharedHeadsGiveTheBitsOfRepeatedOnes) {
+  const auto repeated = [](const Tensor& x) {
+    const int64_t b = x.dim(0), t = x.dim(1), d = x.dim(3);
+    return reshape(broadcast_to(reshape(x, {b, t, 2, 1, d}), {b, t, 2, 3, d}), {b, t, 6, d});
+  };
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    for (const double dropout : {0.0, 0.3}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)));
+      const AttentionOptions options = {.mask = {.causal = true}, .scale = 0.4, .dropout = dropout};
+      const auto leaf = [&](const Shape& shape, uint64_t seed) {
+        return parameter(cast(random(shape, seed), dtype).array());
+      };
+      const Tensor q = leaf({2, 20, 6, 5}, 1), k = leaf({2, 24, 2, 5}, 2),
+                   v = leaf({2, 24, 2, 5}, 3);
+      const auto all = [&](const Tensor& y) {
+        const Gradients g = backward(y, {.cotangent = cast(random(y.shape(), 4), dtype)});
+        return std::vector{y.to_vector(), g[q].to_vector(), g[k].to_vector(), g[v].to_vector()};
+      };
+      EXPECT_EQ(all(attention(q, k, v, options)),
+                all(attention(q, repeated(k), repeated(v), options)));
+    }
+  }
+}
+
+TEST(FusedAttentionTest, SharedHeadsAreNotRepeatedInMemory) {
+  const Tensor q = random({1, 1, 16, 64}, 1), k = random({1, 1024, 1, 64}, 2);
+  kernels::set_num_threads(1);
+  reset_peak_bytes_in_use();
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  attention(q, k, k, {});
+  EXPECT_LT(allocator_statistics().peak_bytes_in_use - before, sizeof(double) * 2 * k.size());
   kernels::set_num_threads(0);
 }
 

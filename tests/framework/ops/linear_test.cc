@@ -8,6 +8,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/random.h"
 #include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/random.h"
 #include "framework/ops/bf16.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/autograd/backward.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/scaled_dot_product_attention.h"

@@ -11,7 +11,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/out_of_memory.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"

@@ -8,7 +8,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "framework/autograd/backward.h"
-#include "framework/graph/composed.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/parallel.h"
 #include "tests/framework/testing.h"

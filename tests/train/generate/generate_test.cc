@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"

@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "framework/core/dtype.h"
-#include "framework/graph/composed.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
+#include "framework/graph/saved.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"

@@ -1,0 +1,52 @@
+//   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g²            at step t
+//   w = w - learning_rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//
+// Adam adds weight_decay w to the gradient g; AdamW takes it off the weight, and of matrices only:
+// biases and the weights of norms are not pulled to zero. Kingma and Ba 2015; Loshchilov and Hutter
+// 2019.
+
+#include <cmath>
+#include <utility>
+
+#include "framework/kernels/optimizer.h"
+#include "framework/optim/optimizer.h"
+
+namespace qkv {
+namespace {
+
+class Adam final : public Optimizer {
+ public:
+  Adam(const OptimizerOptions& options, std::vector<NamedParameter> parameters)
+      : Optimizer(std::move(parameters), {"first_moment", "second_moment"}), options_(options) {}
+
+ private:
+  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
+              Scalar learning_rate, Scalar gradient_scale) const override {
+    const auto [beta1, beta2] = options_.betas;
+    const auto t = static_cast<double>(steps());
+    const bool decoupled = options_.kind == OptimizerKind::kAdamW;
+    const bool decays = decoupled && parameter.rank() >= 2;
+    Array weight = parameter.array();
+    kernels::adam({.learning_rate = learning_rate,
+                   .beta1 = beta1,
+                   .beta2 = beta2,
+                   .epsilon = options_.epsilon,
+                   .l2 = decoupled ? 0.0 : options_.weight_decay,
+                   .weight_decay = decays ? options_.weight_decay : 0.0,
+                   .correction1 = 1.0 - std::pow(beta1, t),
+                   .correction2 = 1.0 - std::pow(beta2, t),
+                   .gradient_scale = gradient_scale},
+                  gradient, weight, state[0], state[1]);
+  }
+
+  OptimizerOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_adam(const OptimizerOptions& options,
+                                     std::vector<NamedParameter> parameters) {
+  return std::make_unique<Adam>(options, std::move(parameters));
+}
+
+}  // namespace qkv

@@ -1,0 +1,37 @@
+//   g = g + weight_decay w;  v = momentum v + g;  w = w - learning_rate v
+
+#include <utility>
+
+#include "framework/kernels/optimizer.h"
+#include "framework/optim/optimizer.h"
+
+namespace qkv {
+namespace {
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const OptimizerOptions& options, std::vector<NamedParameter> parameters)
+      : Optimizer(std::move(parameters), {"velocity"}), options_(options) {}
+
+ private:
+  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
+              Scalar learning_rate, Scalar gradient_scale) const override {
+    Array weight = parameter.array();
+    kernels::sgd({.learning_rate = learning_rate,
+                  .momentum = options_.momentum,
+                  .weight_decay = options_.weight_decay,
+                  .gradient_scale = gradient_scale},
+                 gradient, weight, state[0]);
+  }
+
+  OptimizerOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_sgd(const OptimizerOptions& options,
+                                    std::vector<NamedParameter> parameters) {
+  return std::make_unique<Sgd>(options, std::move(parameters));
+}
+
+}  // namespace qkv
