@@ -10,6 +10,7 @@
 #include "framework/core/float128.h"
 #include "framework/core/random.h"
 #include "framework/graph/middleware.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/tensor.h"
 
 // What gradcheck computes with, and what rounding does to it.

@@ -9,7 +9,6 @@
 #include "framework/gradcheck/arithmetic.h"
 #include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/slopes.h"
-#include "framework/graph/composed.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"

@@ -13,6 +13,7 @@
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/trace.h"
 #include "framework/ops/ops.h"

@@ -11,6 +11,7 @@
 #include "data/image_files.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "train/generate/generate.h"

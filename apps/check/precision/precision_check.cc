@@ -13,7 +13,6 @@
 #include "framework/core/shape.h"
 #include "framework/gradcheck/arithmetic.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/graph/composed.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "framework/autograd/backward.h"
-#include "framework/graph/composed.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"

@@ -7,7 +7,6 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/random.h"
-#include "framework/graph/composed.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/random.h"
