@@ -4,7 +4,6 @@
 #include <initializer_list>
 
 #include "framework/core/engine_state.h"
-#include "framework/core/thread_setting.h"
 #include "framework/graph/op.h"
 
 // How the ops of a thread run: recorded or not, fused or as their formulas.
