@@ -28,7 +28,7 @@ PAGE, PAGE_OF_OPS = "docs/adding-things.md", "docs/adding-an-op.md"
 PARTS_OF_AN_OP = r"\d+\. .*"  # what the sections are called that show it
 
 # Of the tests and apps, what the things need: the rest of the copy is the tree.
-KEPT = r"""(tests/)?apps/(report|check|lesson)/.*|tests/apps/labs/.*|apps/\w+/listeners/.*
+KEPT = r"""(tests/)?apps/(report|check|lesson)/.*|tests/apps/labs/.*|apps/runs/listeners/.*
 apps/labs/(app\.cmake|texts/.*|verbs/.*|.*\.h|(lab|lab_option|catalogue|texts|samples|numbers|trained|train_once|rows)\.cc)
 tests/(framework|data|train|cli)/.*\.h
 tests/framework/(ops/(op_examples|misuse)_.*|nn/mixer_test\.cc)
