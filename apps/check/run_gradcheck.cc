@@ -18,6 +18,7 @@
 #include "apps/report/gradcheck/diagnosis.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
 #include "apps/report/gradcheck/json_values.h"
+#include "apps/report/gradcheck/wrong_op.h"
 #include "framework/core/clock.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/gradcheck_report.h"
@@ -241,7 +242,8 @@ class GradientCheck {
                       .seed = seed,
                       .names = subject.input_names,
                       .tell = tell,
-                      .diagnose = diagnose});
+                      .diagnose = diagnose,
+                      .name_wrong_op = name_wrong_op});
   }
 
   void take(const GradcheckSubject& subject, uint64_t seed, const GradcheckReport& report) {

@@ -6,6 +6,7 @@ qkv_library(gradcheck_report FOLDERS apps/report/gradcheck LINKS qkv::gradcheck 
             PRIVATE_LINKS $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 install(TARGETS qkv_html qkv_gradcheck_report EXPORT qkv_gradcheck_targets OPTIONAL)
 install(FILES apps/report/gradcheck/diagnosis.h apps/report/gradcheck/gradcheck_documents.h
+              apps/report/gradcheck/wrong_op.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv/apps/report/gradcheck)
 
 file(GLOB_RECURSE report_files CONFIGURE_DEPENDS apps/report/page/*)

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,10 +23,13 @@ struct GradcheckOptions {
   // Stops where it is clear that a derivative is wrong: perhaps before it is known which, without a
   // diagnosis, and without a word on the others.
   bool only_verdict = false;
-  bool names_wrong_op = true;       // where f does not pass and is made of several ops
   TellProgress tell = tell_nobody;  // hears which check is made
   // Says what is wrong with a gradient that fails, where it knows the pattern, in the report.
   std::function<std::string(const WrongGradient&)> diagnose = nullptr;
+  // Says which op is wrong, where f does not pass and is made of several.
+  std::function<std::string(const TensorFunction& f, std::span<const Tensor> inputs,
+                            const GradcheckOptions& options)>
+      name_wrong_op = nullptr;
   // Moves every floating element at random, by this much at most, before anything is checked: for
   // functions that have a kink just where their inputs are.
   double move_by = 0.0;
@@ -65,23 +67,5 @@ struct GradcheckOptions {
 // tell a wrong derivative from a rounded one.
 GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
-
-// One op of a function, checked by itself at the numbers that it met there.
-struct OpCheck {
-  std::string op;      // "softmax"
-  std::string place;   // in the model: "blocks.0.attention"; "" outside of any
-  std::string inputs;  // "f64[2, 4, 8, 8]"
-  GradcheckReport report;
-
-  std::string to_text() const;  // "softmax f64[2, 4, 8, 8] (in blocks.0.attention)"
-};
-
-// Where is the mistake? Runs f once, and checks each op that its output depends on alone, in the
-// order in which they ran. The ops that do not pass, `most` at most; none: every derivative is
-// right, and a gradient that is wrong all the same was added up wrongly. An op of bf16 is left out,
-// and one of f32 that is undecided.
-std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Tensor> inputs,
-                                    const GradcheckOptions& options = {},
-                                    size_t most = std::numeric_limits<size_t>::max());
 
 }  // namespace qkv

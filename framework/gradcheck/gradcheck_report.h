@@ -119,7 +119,7 @@ struct GradcheckReport {
   // fail.
   std::string backward_error = "";
   // Where f is made of several ops and does not pass: the first of them that does not pass when it
-  // is checked alone, and its own report (find_wrong_ops).
+  // is checked alone, and its own report (GradcheckOptions::name_wrong_op).
   std::string wrong_op = "";
   std::vector<std::string> notes = {};
   int64_t derivatives = 0;  // of all inputs

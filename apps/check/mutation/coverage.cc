@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/check/mutation/example_checks.h"
 #include "apps/report/gradcheck/diagnosis.h"
+#include "apps/report/gradcheck/wrong_op.h"
 #include "framework/core/columns.h"
 #include "framework/core/each_of.h"
 #include "framework/core/error.h"
@@ -22,8 +23,9 @@ bool has_gradient(const OpExample& example, uint64_t seed) {
 
 Complaint wrong_gradient(const OpExample& example, int order, uint64_t seed) {
   const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(seed));
-  const GradcheckReport report =
-      gradcheck(example.f, inputs, {.order = order, .seed = seed, .diagnose = diagnose});
+  const GradcheckReport report = gradcheck(
+      example.f, inputs,
+      {.order = order, .seed = seed, .diagnose = diagnose, .name_wrong_op = name_wrong_op});
   if (report.passed()) return std::nullopt;
   return report.to_text();
 }

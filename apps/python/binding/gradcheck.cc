@@ -6,6 +6,7 @@
 #include "apps/python/binding/callback.h"
 #include "apps/report/gradcheck/diagnosis.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
+#include "apps/report/gradcheck/wrong_op.h"
 
 namespace qkv::python {
 namespace {
@@ -38,6 +39,7 @@ GradcheckReport check(const py::function& f, const std::vector<Tensor>& inputs, 
                     .names = names,
                     .worst = worst,
                     .diagnose = diagnose,
+                    .name_wrong_op = name_wrong_op,
                     .move_by = move_by});
 }
 

@@ -1,3 +1,5 @@
+#include "apps/report/gradcheck/wrong_op.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@
 #include "framework/graph/saved.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
@@ -39,6 +42,18 @@ TEST(FindWrongOpsTest, NamesTheOneOpThatIsWrongAndItsPlace) {
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_EQ(wrong[0].to_text(), "wrong_square f64[2, 2] (in blocks.3)");
   EXPECT_FALSE(wrong[0].report.passed());
+}
+
+TEST(FindWrongOpsTest, TheReportNamesTheFirstInF32Too) {
+  const Tensor x = constant({4}, {0.5, -1.0, 2.0, 1.5}, DType::f32);
+  const TensorFunction f = [](std::span<const Tensor> in) {
+    return apply<Planted>(
+        {exp(in[0])}, [](std::span<const Tensor> t) { return t[0] * t[0] * 0.5; },
+        [](const Tensor& t, const Tensor& dy) { return 2.0 * t * dy; });
+  };
+  const GradcheckReport report = gradcheck(f, {&x, 1}, {.name_wrong_op = name_wrong_op});
+  EXPECT_EQ(report.verdict(), Verdict::kFail);
+  EXPECT_THAT(report.wrong_op, testing::HasSubstr("alone is planted f32[4]\n"));
 }
 
 TEST(FindWrongOpsTest, FindsNothingWhereAllIsRight) {
