@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "framework/nn/module.h"
+#include "framework/nn/initializer.h"
 #include "framework/ops/examples.h"
 #include "models/options.h"
 

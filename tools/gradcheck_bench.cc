@@ -39,7 +39,7 @@ GradcheckReport check() {
   return gradcheck(f, inputs, {});
 }
 
-void run(int repeats) {
+void measure(int repeats) {
   double best = 1e9;
   GradcheckReport report;
   for (int i = 0; i < repeats; ++i) {
@@ -55,4 +55,4 @@ void run(int repeats) {
 }  // namespace
 }  // namespace qkv
 
-int main(int argc, char** argv) { qkv::run(argc > 1 ? std::atoi(argv[1]) : 5); }
+int main(int argc, char** argv) { qkv::measure(argc > 1 ? std::atoi(argv[1]) : 5); }
