@@ -11,7 +11,7 @@
 #include "apps/python/binding/callback.h"
 #include "apps/python/binding/collected.h"
 #include "framework/core/wide.h"
-#include "framework/graph/node.h"
+#include "framework/graph/saved.h"
 
 namespace qkv::python {
 namespace {
