@@ -32,9 +32,9 @@ KEPT = r"""(tests/)?apps/(report|check|lesson)/.*|tests/apps/labs/.*|apps/runs/l
 apps/labs/(app\.cmake|texts/.*|verbs/.*|.*\.h|(lab|lab_option|catalogue|texts|samples|numbers|trained|train_once|rows)\.cc)
 tests/(framework|data|train|cli)/.*\.h
 tests/framework/(ops/(op_examples|misuse)_.*|nn/mixer_test\.cc)
-tests/models/(model_test\.cc|.*\.h)
+tests/models/((model|dropout)_test\.cc|.*\.h)
 tests/data/(tasks|find_question)_test\.cc
-tests/train/\w+/((config_docs|readers|model_examples|every_key)_test|key_effects|observed_run)\.cc
+tests/train/\w+/((config_docs|readers|attention_mistakes|model_examples|every_key)_test|key_effects|observed_run)\.cc
 tests/cli/count_test\.cc"""
 PRUNED = r"apps/.*|tests/(apps|framework|models|data|train|cli)/.*"
 TARGETS = ["qkv", "qkv-labs", "qkv-lesson", "framework_test", "models_test", "data_test", "train_test", "cli_test"]
@@ -250,6 +250,8 @@ def try_each(folder: Path) -> list:
     built.trains("key", "model.embedding_scale=2")
     # A mixer.
     built.passes("framework_test", "MixerTest.*")
+    built.passes("models_test", "ModelDropoutTest.*")
+    built.passes("train_test", "AttentionMistakesTest.*", "ModelExamplesTest.*", "*EveryKeyTest.DoesInARun*/attention")
     built.trains("mixer", "model.mixer=decaying")
     # A kind of model.
     built.passes("models_test", "ModelTest.*")

@@ -41,10 +41,8 @@ bool is_dropped(const std::string& path) {
   if (path.ends_with("blocks.0.input")) return true;
   const std::string name = path.substr(path.rfind('.') + 1);
   if (name == "dropped_weights") return true;
-  static const std::vector<std::string> kLayers = {"attention",   "cross_attention", "convolution",
-                                                   "recurrence",  "learned",         "uniform",
-                                                   "feed_forward"};
-  return std::ranges::count(kLayers, name) != 0;
+  if (name == "cross_attention" || name == "feed_forward") return true;
+  return std::ranges::count(mixer_kinds(), name, &MixerKind::name) != 0;
 }
 
 std::vector<bool> zeros_of(const Tensor& tensor) {
