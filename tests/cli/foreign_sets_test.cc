@@ -146,6 +146,7 @@ TEST_F(ForeignSetsTest, WhatIsNoImageIsLeftOutWithANote) {
   expect_success(qkv({"train", "c.toml", "--out", "run", "--set", "data.path=all", "--set",
                       "data.image_size=4", "--set", "model.patch_size=2", "--set",
                       "model.kind=classifier", "--set", "train.steps=2"}));
+  NEEDS_VERBS("predict");
   const ProcessResult answers = qkv({"predict", "run", "all"});
   EXPECT_EQ(answers.exit_status, 0) << answers.errors;
   EXPECT_EQ(std::ranges::count(answers.output, '\n'), 40);

@@ -111,6 +111,7 @@ TEST_F(ImageFolderRunTest, ARunIsTrainedResumedJudgedAndShown) {
 }
 
 TEST_F(ImageFolderRunTest, PredictTellsClassesOfFilesAndFolders) {
+  NEEDS_VERBS("predict");
   expect_success(qkv({"train", "pictures/colours.toml"}));
   fs::copy_file(folder_ / "more/red/2.png", folder_ / "a.png");
   expect_success(qkv({"predict", "runs/colours", "a.png"}));
@@ -147,6 +148,7 @@ TEST_F(ImageFolderRunTest, PredictTellsClassesOfFilesAndFolders) {
 }
 
 TEST_F(ImageFolderRunTest, ALinkThatLeadsBackIsNotFollowedAgain) {
+  NEEDS_VERBS("predict");
   expect_success(qkv({"train", "pictures/colours.toml", "--set", "train.steps=2"}));
   fs::create_directory_symlink("..", folder_ / "more/red/back");
   const ProcessResult result = qkv({"predict", "runs/colours", "more"});
@@ -155,6 +157,7 @@ TEST_F(ImageFolderRunTest, ALinkThatLeadsBackIsNotFollowedAgain) {
 }
 
 TEST_F(ImageFolderRunTest, RunsOfOtherImagesReadFilesAsWell) {
+  NEEDS_VERBS("predict");
   write_bytes(folder_ / "shapes.toml", R"(name = "shapes"
 [data]
 task = "shapes"

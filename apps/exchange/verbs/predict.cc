@@ -1,4 +1,4 @@
-#include "train/evaluate/predict.h"
+#include "apps/exchange/predict.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "cli/verbs.h"
+#include "cli/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/evaluate/predict.h"
+#include "apps/exchange/predict.h"
 
 #include <algorithm>
 #include <cmath>
