@@ -70,33 +70,29 @@ Tensor last_of(const Tensor& logits) {
 }
 
 Stack::Stack(Initializer& init, const ModelOptions& o, Role role, int64_t max_length)
-    : d_model_(o.d_model),
+    : o_(o),
       max_length_(max_length),
       causal_(role != Role::kEncoder && o.attention.causal),
-      window_(o.attention.window),
-      position_(o.position),
-      sinusoidal_scale_(o.factor_of_sinusoids()),
-      pre_norm_(o.norm == NormPlace::kPre),
       dropout_{o.dropout} {
-  if (position_ == Position::kLearned) {
+  if (o_.position == Position::kLearned) {
     position_embedding_ = Embedding(init, max_length, o.d_model, o.init_std);
-  } else if (position_ == Position::kSinusoidal) {
+  } else if (o_.position == Position::kSinusoidal) {
     if (init.makes_numbers()) sinusoids_ = sinusoids(max_length, init.dtype());
     if (o.learn_sinusoidal_scale) position_gain_ = init.zeros({1});
   }
   for (int64_t i = 0; i < o.num_layers; ++i) {
     blocks_.push_back(make_block(init, o, max_length, causal_, role == Role::kDecoderOfSource));
   }
-  if (pre_norm_) final_norm_ = make_norm(init, o);
+  if (o_.norm == NormPlace::kPre) final_norm_ = make_norm(init, o);
 }
 
 Tensor Stack::sinusoids(int64_t length, DType dtype) const {
-  return scale(sinusoidal_positions(length, d_model_, dtype), sinusoidal_scale_);
+  return scale(sinusoidal_positions(length, o_.d_model, dtype), o_.factor_of_sinusoids());
 }
 
 Tensor Stack::positions(int64_t first, int64_t length, DType dtype) const {
   const bool beyond = first + length > max_length_;
-  switch (position_) {
+  switch (o_.position) {
     case Position::kNone:
     case Position::kRotary:
     case Position::kAlibi:
@@ -121,8 +117,9 @@ Tensor Stack::positions(int64_t first, int64_t length, DType dtype) const {
 
 Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, ForwardContext& context,
                          const AttentionSource* source) const {
-  const AttentionMask mask = {
-      .causal = causal_, .window = window_ > 0 ? window_ + 1 : 0, .padding = padding};
+  const AttentionMask mask = {.causal = causal_,
+                              .window = o_.attention.window > 0 ? o_.attention.window + 1 : 0,
+                              .padding = padding};
   Tensor x = embeddings;  // [B, T, C], the residual stream
   const Tensor places = positions(context.first_position, x.dim(1), x.dtype());
   note("embedded", x);
@@ -135,7 +132,7 @@ Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, Forwar
     const Scope scope(absl::StrCat("blocks.", i));
     x = blocks_[i](x, mask, context, source);
   }
-  if (pre_norm_) x = final_norm_(x);
+  if (o_.norm == NormPlace::kPre) x = final_norm_(x);
   note("output", x);
   return x;
 }
@@ -144,7 +141,7 @@ void Stack::visit(Visitor& v) {
   v.child(position_embedding_);
   if (position_gain_.defined()) v.parameter("position_gain", position_gain_);
   for (size_t i = 0; i < blocks_.size(); ++i) v.child(absl::StrCat("blocks.", i), blocks_[i]);
-  if (pre_norm_) v.child(final_norm_);
+  if (o_.norm == NormPlace::kPre) v.child(final_norm_);
 }
 
 TokenMaps::TokenMaps(Initializer& init, const ModelOptions& o, int64_t vocabulary_size)

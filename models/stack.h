@@ -41,17 +41,14 @@ class Stack {
   Tensor sinusoids(int64_t length, DType dtype) const;                 // [length, C]
   Tensor positions(int64_t first, int64_t length, DType dtype) const;  // [T, C], or undefined
 
-  int64_t d_model_, max_length_;
+  ModelOptions o_;
+  int64_t max_length_;
   bool causal_;
-  int64_t window_;  // 0: none
-  Position position_;
-  double sinusoidal_scale_;
   Child<"position_embedding", Embedding> position_embedding_;  // [max_length, C], or undefined
   Tensor sinusoids_;                                           // [max_length, C], or undefined
   Tensor position_gain_;                                       // [1], where it is learned
   std::vector<Block> blocks_;
   Child<"final_norm", Norm> final_norm_;  // of pre-norm, whose residual stream is not normalized
-  bool pre_norm_;
   Dropout dropout_;
 };
 

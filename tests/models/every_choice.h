@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ inline std::vector<ChosenModel> every_choice(const ModelOptions& base) {
     change(all.back().options);
   };
   for (const ModelKind& kind : model_kinds()) {
+    if (std::ranges::count(kind.keys, "mixer") == 0) continue;
     for (const MixerKind& mixer : mixer_kinds()) {
       for (const bool second : {false, true}) {
         const bool is_of_two = mixer.name == "convolution" || mixer.name == "recurrence";
