@@ -67,9 +67,8 @@ std::vector<Tensor> call_backward(const std::shared_ptr<Node>& node, const Tenso
 void check_gradient(const Node& node, size_t i, const Tensor& dx) {
   const Tensor& x = node.inputs()[i];
   if (dx.shape() == x.shape() && dx.dtype() == x.dtype()) return;
-  throw BackwardError(
-      with_place(absl::StrCat(std::string(node.op().name()), ": backward gave ", dx.describe(),
-                              " for input ", i, " ", x.describe())));
+  throw BackwardError(with_place(absl::StrCat(std::string(node.op().name()), ": backward gave ",
+                                              dx.describe(), " for input ", i, " ", x.describe())));
 }
 
 const Tensor& Gradients::operator[](const Tensor& x) const {
