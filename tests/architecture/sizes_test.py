@@ -36,7 +36,8 @@ def read_aloud() -> tuple:
     """The lists of docs/reading.md: (minute, file) of what is read aloud, and the files besides."""
     _, aloud, besides = (ROOT / "docs/reading.md").read_text().split("\n## ")
     rows = re.findall(r"^\| (\d+) \| \[.*?\]\(\.\./(.*?)\)", aloud, re.MULTILINE)
-    return [(int(minute), ROOT / name) for minute, name in rows], [ROOT / name for name in re.findall(r"\(\.\./(.*?)\)", besides)]
+    linked = re.findall(r"\(\.\./(.*?)\)", besides)
+    return [(int(minute), ROOT / name) for minute, name in rows], [ROOT / name for name in linked]
 
 
 def wrong_in_reading() -> list:

@@ -34,7 +34,7 @@ def page_with_the_examples(folder: Path) -> None:
         if not file.exists():
             file.write_text(code, encoding="utf-8")
             continue
-        line, entry = code.splitlines()
+        line, entry = filter(None, code.splitlines())
         old = file.read_text(encoding="utf-8")
         new = re.sub(r"^(const all\w+ = [\[{]\n)", rf"\1{entry}\n", old, count=1, flags=re.M)
         expect(new != old, f"{path} has no list that begins with all…")
