@@ -25,7 +25,7 @@ TEST_F(HelpTest, KeepsToEightyColumns) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     commands.push_back({words[0], "--help"});
   }
-  ASSERT_GT(commands.size(), has_verb("lab") ? 15u : 7u);
+  ASSERT_GT(commands.size(), has_verb("lab") ? 15u : 6u);
   for (const std::vector<std::string>& command : commands) {
     const ProcessResult help = qkv(command);
     expect_success(help);
