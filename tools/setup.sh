@@ -71,9 +71,10 @@ is_up_to_date() {
   done
 }
 
-# build_side COMMIT FOLDER: the commit's sources in FOLDER/source and its program in FOLDER/build; both are links where
-# COMMIT is the folder of a build.
+# build_side COMMIT FOLDER [APP]: the commit's sources in FOLDER/source and its programs, qkv and that of the app, in
+# FOLDER/build; both are links where COMMIT is the folder of a build.
 build_side() {
+  local programs=(qkv)
   mkdir -p "$2"
   if [[ -x $1/qkv ]]; then
     ln -s "$root" "$2/source"
@@ -83,8 +84,9 @@ build_side() {
   git -C "$root" rev-parse --quiet --verify "$1^{commit}" >/dev/null || die "there is neither a commit nor a build $1"
   git -C "$root" worktree add --quiet --detach "$2/source" "$1"
   say "building $(git -C "$2/source" log -1 --format='%h %s')…"
+  if [[ -d $2/source/apps/${3:-none} ]]; then programs+=("qkv-$3"); fi
   if ! { cmake -S "$2/source" -B "$2/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DQKV_BUILD_TESTS=OFF &&
-    ninja -C "$2/build" -j "$cores" qkv; } >"$2/log" 2>&1; then
+    ninja -C "$2/build" -j "$cores" "${programs[@]}"; } >"$2/log" 2>&1; then
     tail -n 30 "$2/log" >&2
     die "$1 could not be built"
   fi
