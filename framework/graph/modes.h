@@ -43,7 +43,7 @@ inline bool may_fuse(std::initializer_list<Tensor> inputs) {
   return !composed_only() && !records(inputs);
 }
 
-// While one lives, an op that holds none of its steps makes them one by one, and notes them.
+// While one lives, attention and recurrence compute their steps one by one, and note them.
 class StepByStep : ThreadSetting<bool> {
  public:
   StepByStep() : ThreadSetting(engine_state().step_by_step, true) {}

@@ -32,7 +32,7 @@ Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardCont
       if (source) h = noted("cross_mixed", h + read(h));
       return noted("output", h + feed_forward(h, context));
   }
-  fail("block: there is no such place of a norm");
+  fail("block: unknown NormPlace");
 }
 
 void Block::visit(Visitor& v) {

@@ -10,9 +10,8 @@
 
 namespace qkv {
 
-// The tensors that a forward pass came by, under their paths: "blocks.2.attention.scores". Who
-// wants them has a Tracing while the pass runs; who does not, pays nothing. Their gradients are
-// kept by
+// The intermediate tensors of a forward pass, by path: "blocks.2.attention.scores". A Tracing
+// collects them while it lives; without one nothing is stored. This keeps their gradients:
 //
 //   Gradients gradients = backward(loss, {.keep = trace.tensors()});
 //   gradients[trace["blocks.2.attention.scores"]];
@@ -20,8 +19,8 @@ class Trace {
  public:
   virtual ~Trace() = default;
 
-  // What has the path already is replaced: the last pass counts. Who needs only something of the
-  // tensors takes that here, so that they need not be held.
+  // A second tensor with the same path replaces the first. Override this to keep only a part of
+  // each tensor.
   virtual void add(const std::string& path, const Tensor& tensor);
 
   bool contains(const std::string& path) const { return tensors_.contains(path); }
@@ -34,8 +33,8 @@ class Trace {
   std::map<std::string, Tensor> tensors_;
 };
 
-// While one lives, its trace gets what is noted on its thread, and attention, which else holds none
-// of its steps, makes them.
+// While one lives, its trace collects what layers note on its thread, and attention computes its
+// steps one by one, so that it can note them.
 class Tracing final : public Middleware {
  public:
   explicit Tracing(Trace& trace) : trace_(trace) {}
