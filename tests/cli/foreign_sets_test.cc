@@ -174,7 +174,7 @@ TEST_F(ForeignSetsTest, AStopIsHeardWhileALargeImageIsDecoded) {
   constexpr uint32_t kWidth = 4096, kHeight = 8190;
   const std::string rows((1 + kWidth) * kHeight, '\0');  // grey, no filter
   write_bytes(folder_ / "large.png", raw_png(kWidth, kHeight, 8, 0, rows));
-  for (int i = 0; i < 40; ++i) {  // more than are read between two looks at the progress
+  for (int i = 0; i < 400; ++i) {  // far more than are read before the first word of progress
     const fs::path path = folder_ / absl::StrCat("all/", i % 2, "/", i, ".png");
     fs::create_directories(path.parent_path());
     fs::create_hard_link(folder_ / "large.png", path);
