@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/show.h"
 #include "data/tasks/tasks.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 #include "train/watch/interrupt.h"
 
 namespace qkv {
@@ -44,7 +44,7 @@ class Person {
 
   std::optional<std::string> next_line() const {
     std::string line;
-    if (!readline_ || !add_history_) {
+    if (!readline_) {
       print(kAsks);
       std::fflush(stdout);
       if (!std::getline(std::cin, line)) return std::nullopt;

@@ -4,7 +4,7 @@ namespace qkv {
 std::span<Verb (*const)()> verbs_of_this_program();
 }
 
-// What `qkv` starts for the verbs of an app.
+// The program that `qkv` starts for the verbs of an app.
 int main(int argc, char** argv) {
   return qkv::run_command_line(argc, argv, {.verbs = qkv::verbs_of_this_program()});
 }

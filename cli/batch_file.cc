@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/io/files.h"

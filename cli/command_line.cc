@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,11 +16,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/columns.h"
-#include "framework/core/mistakes.h"
-#include "framework/core/out_of_memory.h"
-#include "framework/core/utf8.h"
-#include "framework/kernels/product_library.h"
+#include "framework/core/each_of.h"
+#include "framework/core/memory/out_of_memory.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/mistakes.h"
+#include "framework/core/text/utf8.h"
+#include "framework/kernels/product/matmul.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
@@ -40,13 +42,19 @@ int complain(const std::string& message, int exit_status) {
   return complain(std::vector<std::string>{printable(message)}, exit_status);
 }
 
-std::string usage(const Program& program) {
-  std::string text =
-      "qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n";
+// The verbs in --help: without those that only programs call, whose names begin with _.
+std::vector<VerbTitle> titles_of(const Program& program) {
   std::vector<VerbTitle> titles;
   for (const auto make_verb : program.verbs) titles.push_back(make_verb().title);
   for (const VerbElsewhere& verb : program.verbs_elsewhere) titles.push_back(verb.title);
-  for (const VerbTitle& title : titles) {
+  std::erase_if(titles, [](const VerbTitle& title) { return title.name[0] == '_'; });
+  return titles;
+}
+
+std::string usage(const Program& program) {
+  std::string text =
+      "qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n";
+  for (const VerbTitle& title : titles_of(program)) {
     absl::StrAppend(&text, "  ", padded(title.name, 11), padded(title.argument, 10), title.summary,
                     "\n");
   }
@@ -89,21 +97,19 @@ int dispatch(int argc, char** argv, const Program& program) {
     print(version_text());
     return 0;
   }
-  std::vector<std::string> names;
   for (const auto make_verb : program.verbs) {
     const Verb verb = make_verb();
-    if (verb.title.name == name) {
-      const absl::Status status = run_verb(verb, argc - 1, argv + 1);
-      if (status.ok()) return 0;
-      if (absl::IsCancelled(status)) return kInterrupted;
-      return complain(lines_to_show(status), exit_status(status));
-    }
-    names.push_back(verb.title.name);
+    if (verb.title.name != name) continue;
+    const absl::Status status = run_verb(verb, {argv + 2, argv + argc});
+    if (status.ok()) return 0;
+    if (absl::IsCancelled(status)) return kInterrupted;
+    return complain(lines_to_show(status), exit_status(status));
   }
   for (const auto& [title, program_of_verb] : program.verbs_elsewhere) {
     if (title.name == name) return start_instead(program_of_verb, argv);
-    names.push_back(title.name);
   }
+  const std::vector<std::string> names =
+      each_of(titles_of(program), [](const VerbTitle& title) { return std::string(title.name); });
   const std::string near = nearest(name, names);
   return complain(
       absl::StrCat("there is no verb \"", name, "\"; ",
@@ -113,8 +119,8 @@ int dispatch(int argc, char** argv, const Program& program) {
 }
 
 // A program may be started without standard input, output or error. The next files it opens would
-// take their numbers, and what is said to a person would be written into them. A folder in their
-// place can be neither read nor written, not by the name of /dev/stdin or /dev/stdout either.
+// take their numbers, and messages would be written into them. A folder in their place can be
+// neither read nor written, not by the name of /dev/stdin or /dev/stdout either.
 bool occupy_standard_descriptors() {
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -132,6 +138,8 @@ constexpr char kCompiler[] = "g++ " __VERSION__;
 }  // namespace
 
 int run_command_line(int argc, char** argv, const Program& program) {
+  // Large blocks stay mappings of their own: once freed, they go back to the system.
+  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
   if (!occupy_standard_descriptors()) {
     std::perror("error: cannot open /");
     return kFailure;

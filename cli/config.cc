@@ -1,7 +1,7 @@
 #include "train/config/config.h"
 
-#include "cli/verbs.h"
-#include "framework/core/out_of_memory.h"
+#include "cli/kit.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "train/folder/experiment.h"
 #include "train/loop/step_forecast.h"
 
@@ -28,12 +28,18 @@ absl::Status run_config(const std::string& config, const GivenOptions& given) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> every_key(const std::string& /*config*/,
+                                      const GivenOptions& /*given*/) {
+  return "\n" + config_help();
+}
+
 }  // namespace
 
 Verb config_verb() {
   return {{"config", "CONFIG", "prints the whole config, and where each value came from"},
           add_config_options,
-          run_config};
+          run_config,
+          every_key};
 }
 
 }  // namespace qkv

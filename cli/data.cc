@@ -3,8 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "cli/batch_file.h"
-#include "cli/verbs.h"
-#include "data/show.h"
+#include "cli/kit.h"
+#include "data/show_data.h"
 #include "train/config/config.h"
 #include "train/folder/experiment.h"
 

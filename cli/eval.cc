@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "cli/batch_file.h"
-#include "cli/verbs.h"
+#include "cli/kit.h"
 #include "train/evaluate/evaluation_report.h"
 #include "train/folder/loaded_run.h"
 
@@ -30,7 +30,7 @@ absl::StatusOr<Evaluation> evaluated(const RunWithData& loaded, const std::strin
   ProgressLine progress(stderr);
   const auto tell = [&](const std::string& what) { progress.show(absl::StrCat(name, ": ", what)); };
   absl::StatusOr<Evaluation> e =
-      evaluate(loaded.model, *loaded.dataset, split, loaded.batch_size, {}, tell);
+      evaluate(loaded.model, *loaded.dataset, split, loaded.run.batch_size(), {}, tell);
   if (!e.ok() || std::isfinite(e->loss)) return e;
   return absl::DataLossError(absl::StrCat(
       loaded.run.path, ": the loss is ", e->loss,
@@ -40,22 +40,22 @@ absl::StatusOr<Evaluation> evaluated(const RunWithData& loaded, const std::strin
 absl::Status eval_one(const std::string& name, Split split, const GivenOptions& given) {
   const bool exports = !given.text("export").empty();
   const absl::StatusOr<RunWithData> loaded =
-      load_run_with_data(name, given.set(), /*in_f64=*/exports, say_note, given.text("text"));
+      with_data(load_run(name), given.set(), /*in_f64=*/exports, say_note, given.text("text"));
   if (!loaded.ok()) return loaded.status();
-  const auto& [run, model, dataset, batch_size] = *loaded;
-  if (exports) return export_batches(*dataset, split, batch_size, given, &model);
+  const auto& [run, model, dataset] = *loaded;
+  if (exports) return export_batches(*dataset, split, run.batch_size(), given, &model);
   const absl::StatusOr<Evaluation> e = evaluated(*loaded, name, split);
   if (!e.ok()) return e.status();
   const std::string part = given.text("split"), token = given.text("attention");
   const absl::StatusOr<std::vector<AttentionShare>> attention =
-      attention_to(token, run, model, *dataset, batch_size);
+      attention_to(token, run, model, *dataset, run.batch_size());
   if (!attention.ok()) return attention.status();
   if (!prints_json(given)) show(evaluation_text(run, *dataset, part.c_str(), *e));
   if (!prints_json(given)) show_table(attention_table(*attention, printable(token)));
   return write_json(given, evaluation_json(run, *dataset, part.c_str(), *e, *attention));
 }
 
-// What is wrong with one run hides no other.
+// An error in one run hides no other.
 absl::Status eval_many(const std::vector<std::string>& names, Split split,
                        const GivenOptions& given) {
   EvaluationsReport report;
@@ -63,7 +63,7 @@ absl::Status eval_many(const std::vector<std::string>& names, Split split,
   std::vector<absl::Status> mistakes;
   for (const std::string& name : names) {
     const absl::StatusOr<RunWithData> loaded =
-        load_run_with_data(name, given.set(), /*in_f64=*/false, say_note, given.text("text"));
+        with_data(load_run(name), given.set(), /*in_f64=*/false, say_note, given.text("text"));
     const absl::StatusOr<Evaluation> e =
         loaded.ok() ? evaluated(*loaded, name, split) : loaded.status();
     if (!e.ok()) {
@@ -88,7 +88,7 @@ absl::Status run_eval(const std::string&, const GivenOptions& given) {
         ": eval measures the run as it was trained; only keys of [data] can be changed"));
   }
   if (absl::Status status = check_export_options(given); !status.ok()) return status;
-  const std::vector<std::string> names = given.arguments();
+  const std::vector<std::string>& names = given.arguments();
   const bool exports = !given.text("export").empty(), many = names.size() > 1;
   absl::Status status = reject({{many && exports, "--export takes one run"},
                                 {many && given.has("attention"), "--attention takes one run"}});

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "cli/answerer.h"
-#include "cli/verbs.h"
+#include "cli/kit.h"
 #include "train/generate/continue_texts.h"
 #include "train/watch/interrupt.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// What the file of a verb is made of.
+// The parts of a verb's file.
 #include "absl/strings/str_cat.h"
 #include "cli/show.h"
 #include "cli/verb.h"
-#include "framework/core/mistakes.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/mistakes.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/verb.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
 
 namespace qkv {

@@ -33,9 +33,9 @@ absl::Status show_or_write(const GivenOptions& given, const std::string& text,
                            const std::string& json);
 absl::Status write_json(const GivenOptions& given, const std::string& json);
 
-// A file that the user named with an option, and what every file of its kind begins with.
+// A file that the user named with an option, and the beginning of every file of its kind.
 struct OutputFile {
-  std::string option;  // "html"
+  std::string option;  // "out"
   std::string path;    // "": the option was not given
   std::string beginning;
 };
@@ -52,7 +52,7 @@ absl::Status write_if_asked(const std::string& path, const std::string& text);
 
 // Where "-" is standard output: the file that is written then, "" for none.
 std::string file_named(const std::string& path);
-// Nothing where there is no text.
+// Nothing if the text is empty.
 absl::Status write_output(const std::string& path, const std::string& text);
 
 }  // namespace qkv

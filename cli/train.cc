@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/verbs.h"
-#include "train/config/toml_text.h"
+#include "cli/kit.h"
+#include "train/config/config_fields.h"
 #include "train/watch/interrupt.h"
 
 namespace qkv {
@@ -45,6 +45,17 @@ absl::Status run_train(const std::string& argument, const GivenOptions& given) {
                         });
 }
 
+absl::StatusOr<std::string> examples(const std::string& /*config*/, const GivenOptions& /*given*/) {
+  return R"(
+Examples:
+  ./qkv train configs/reverse.toml
+  ./qkv train configs/reverse.toml --set train.steps=200 --out runs/short
+  ./qkv train runs/reverse --resume --set train.steps=3000
+
+qkv config --help explains each KEY of a CONFIG.
+)";
+}
+
 }  // namespace
 
 absl::Status train_as_given(const std::string& argument, const GivenOptions& given,
@@ -67,7 +78,8 @@ absl::Status train_as_given(const std::string& argument, const GivenOptions& giv
 Verb train_verb() {
   return {{"train", "CONFIG", "trains a model; writes a folder, by default runs/NAME"},
           add_train_options,
-          run_train};
+          run_train,
+          examples};
 }
 
 }  // namespace qkv

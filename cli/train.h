@@ -9,11 +9,13 @@
 
 namespace qkv {
 
-// What `qkv train` does with the config, or with the reason why there is none: run_training().
+Verb train_verb();
+
+// The training of `qkv train`, given the config or the reason why there is none: run_training().
 using TrainLoaded = std::function<absl::StatusOr<RunOutcome>(
     const absl::StatusOr<LoadedConfig>& loaded, const TrainingRunOptions& options)>;
 
-// `qkv train` with what a person gave, but that `train` trains.
+// `qkv train` with the arguments of a person, but `train` trains.
 absl::Status train_as_given(const std::string& argument, const GivenOptions& given,
                             std::stop_token stop, const TrainLoaded& train);
 

@@ -1,6 +1,8 @@
 #include "cli/verb.h"
 
 #include <algorithm>
+#include <cxxopts.hpp>
+#include <limits>
 #include <memory>
 #include <type_traits>
 
@@ -8,131 +10,51 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "framework/core/terminal.h"
-#include "train/config/config.h"
+#include "framework/core/each_of.h"
+#include "framework/core/text/terminal.h"
 #include "train/config/suggest.h"
-
-// A comma in a value belongs to it: --set optimizer.betas=[0.9,0.95]
-#define CXXOPTS_VECTOR_DELIMITER '\0'
-#include <cxxopts.hpp>
 
 namespace qkv {
 namespace {
 
 using Strings = std::vector<std::string>;
 
-template <class T>
-bool read(const std::string& text, T& number) {
-  if constexpr (std::is_same_v<T, double>) {
-    return absl::SimpleAtod(text, &number);
-  } else {
-    return absl::SimpleAtoi(text, &number);
-  }
+template <class... Parts>
+absl::Status mistake(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// The text of one number and of nothing else, as in decimal. Its mistakes name the option, what it
-// wants and what it got; those of cxxopts name the text alone.
 template <class T>
-class NumberText final : public cxxopts::values::standard_value<std::string> {
- public:
-  explicit NumberText(std::string option) : option_(std::move(option)) {}
-
-  void parse(const std::string& text) const override {
-    T number = 0;
-    if (!read(text, number)) {
-      const char* const expected = std::is_same_v<T, double>    ? "a number"
-                                   : std::is_same_v<T, int64_t> ? "an integer"
-                                                                : "an integer of 0 or more";
-      throw cxxopts::exceptions::parsing(
-          absl::StrCat("--", option_, ": expected ", expected, ", found \"", text, "\""));
-    }
-    *m_store = text;
-  }
-
-  std::shared_ptr<cxxopts::Value> clone() const override {
-    return std::make_shared<NumberText>(*this);
-  }
-
- private:
-  std::string option_;
-};
-
-template <class T>
-T number_of(const cxxopts::ParseResult& parsed, const std::string& name) {
+std::optional<T> number_in(const std::string& text) {
   T number = 0;
-  read(parsed[name].as<std::string>(), number);
+  if constexpr (std::is_integral_v<T>) {
+    if (!absl::SimpleAtoi(text, &number)) return std::nullopt;
+  } else {
+    if (!absl::SimpleAtod(text, &number)) return std::nullopt;
+  }
   return number;
 }
 
-// There or not there.
-class FlagValue final : public cxxopts::values::standard_value<bool> {
- public:
-  explicit FlagValue(std::string option) : option_(std::move(option)) {}
-
-  void parse(const std::string& text) const override {
-    if (text != get_implicit_value()) {
-      throw cxxopts::exceptions::parsing(
-          absl::StrCat("--", option_, " takes no value, found \"", text, "\""));
-    }
-    *m_store = true;
-  }
-
-  std::shared_ptr<cxxopts::Value> clone() const override {
-    return std::make_shared<FlagValue>(*this);
-  }
-
- private:
-  std::string option_;
-};
-
-// cxxopts takes a name of one letter behind one dash only: --d 16 and --d=16 become -d 16.
-Strings with_short_names(int argc, char** argv) {
-  Strings words;
-  for (int i = 0; i < argc; ++i) {
-    const std::string word = argv[i];
-    const bool is_letter =
-        word.size() > 2 && word.starts_with("--") && absl::ascii_isalpha(word[2]);
-    if (is_letter && word.size() == 3) {
-      words.push_back(word.substr(1));
-    } else if (is_letter && word[3] == '=') {
-      words.insert(words.end(), {word.substr(1, 2), word.substr(4)});
-    } else {
-      words.push_back(word);
-    }
-  }
-  return words;
+// The kind of value that the option needs, if the text is not one; else "".
+std::string missed_kind(Option::Kind kind, const std::string& text) {
+  using enum Option::Kind;
+  if (kind == kInteger && !number_in<int64_t>(text)) return "an integer";
+  if (kind == kUnsignedInteger && !number_in<uint64_t>(text)) return "an integer of 0 or more";
+  return kind == kNumber && !number_in<double>(text) ? "a number" : "";
 }
 
-// What is wrong with that option. Names are compared with _ in the place of -, as nearest() does.
-std::string no_such_option(const std::string& name, const cxxopts::Options& options,
-                           const std::string& command) {
-  Strings names;
-  for (const std::string& group : options.groups()) {
-    for (const cxxopts::HelpOptionDetails& option : options.group_help(group).options) {
-      const std::string known = option.l.empty() ? option.s : option.l.front();
-      if (known != "argument") names.push_back(absl::StrReplaceAll(known, {{"-", "_"}}));
-    }
-  }
+// Names are compared with _ in the place of -, as nearest() does.
+absl::Status no_such_option(const std::string& name, const OptionList& list,
+                            const std::string& command) {
+  const auto names = each_of(list.all(), [](const Option& option) {
+    return absl::StrReplaceAll(option.name, {{"-", "_"}});
+  });
   const std::string near = absl::StrReplaceAll(nearest(name, names), {{"_", "-"}});
-  return absl::StrCat("there is no option ", name.size() == 1 ? "-" : "--", name, "; ",
-                      near.empty() ? "" : absl::StrCat("did you mean \"--", near, "\"? "), "./",
-                      command, " --help lists them");
-}
-
-cxxopts::ParseResult parse(cxxopts::Options& options, const std::string& command, int argc,
-                           char** argv) {
-  const Strings words = with_short_names(argc, argv);
-  std::vector<const char*> pointers;
-  for (const std::string& word : words) pointers.push_back(word.c_str());
-  try {
-    return options.parse(static_cast<int>(pointers.size()), pointers.data());
-  } catch (const cxxopts::exceptions::no_such_option& e) {
-    std::string name = e.what();  // the message has it in quotes; nothing else has it
-    name.erase(0, name.find(cxxopts::LQUOTE) + cxxopts::LQUOTE.size());
-    name.erase(name.rfind(cxxopts::RQUOTE));
-    throw cxxopts::exceptions::parsing(no_such_option(name, options, command));
-  }
+  return mistake("there is no option ", name.size() == 1 ? "-" : "--", name, "; ",
+                 near.empty() ? "" : absl::StrCat("did you mean \"--", near, "\"? "), "./", command,
+                 " --help lists them");
 }
 
 struct ArgumentCount {
@@ -155,68 +77,106 @@ ArgumentCount count_arguments(const std::string& argument) {
   return {2, 2, first == second ? "two " + first + "s" : "one " + first + " and one " + second};
 }
 
-absl::Status show_help(const Verb& verb, const std::string& argument,
-                       const cxxopts::Options& options, const GivenOptions& given) {
+bool is_given(const GivenOptions& given, const std::string& name) {
+  if (absl::ascii_isupper(name[0])) return !given.arguments().empty();
+  const size_t equals = name.find('=');
+  if (equals == std::string::npos) return given.has(name);
+  const std::string option = name.substr(0, equals), value = name.substr(equals + 1);
+  if (!given.has(option)) return false;
+  if (value.starts_with('*')) return absl::EndsWithIgnoreCase(given.text(option), value.substr(1));
+  double wanted = 0, found = 0;  // 0.0 is 0
+  if (!absl::SimpleAtod(value, &wanted)) return given.text(option) == value;
+  return absl::SimpleAtod(given.text(option), &found) && found == wanted;
+}
+
+std::string spelled(const std::string& name) {
+  if (absl::ascii_isupper(name[0])) return name;
+  return "--" + absl::StrReplaceAll(name, {{"=", " "}});
+}
+
+absl::Status show_help(const Verb& verb, const OptionList& list, const std::string& argument,
+                       const GivenOptions& given) {
   const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument, given) : "";
   if (!more.ok()) return more.status();
-  show(options.help({""}) + *more);
-  if (absl::StrContains(verb.title.argument, "CONFIG")) show("\n" + config_help());
+  cxxopts::Options layout(absl::StrCat("qkv ", verb.title.name),
+                          absl::StrCat(verb.title.summary, "\n"));
+  layout.positional_help(verb.title.argument).set_width(static_cast<size_t>(text_columns()));
+  layout.parse_positional("argument");
+  for (const Option& option : list.all()) {
+    if (option.help.empty()) continue;
+    const bool is_flag = option.kind == Option::Kind::kFlag;
+    std::shared_ptr<cxxopts::Value> value = cxxopts::value<std::string>();
+    if (is_flag) value = cxxopts::value<bool>();
+    if (!option.if_missing.empty()) value->default_value(option.if_missing);
+    const std::string letter = option.letter.empty() ? "" : option.letter + ",";
+    layout.add_options()(letter + option.name, option.help, value, option.value);
+  }
+  show(layout.help({""}) + *more);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void OptionList::flag(const std::string& name, const std::string& help) {
-  const std::string long_name = name.substr(name.find(',') + 1);  // of "h,help"
-  options_.add_options()(name, help, std::make_shared<FlagValue>(long_name));
+void OptionRules::exclude(const Names& these, const Names& others, const std::string& why,
+                          const Names& unless) {
+  if (others.empty() && unless.empty()) return;
+  for (const std::string& name : these) rules_.push_back({name, why, others, unless});
+}
+
+absl::Status OptionRules::check(const GivenOptions& given) const {
+  const auto is_there = [&](const std::string& name) { return is_given(given, name); };
+  for (const auto& [name, why, others, unless] : rules_) {
+    const auto other = std::ranges::find_if(others, is_there);
+    const bool breaks = is_there(name) && (others.empty() || other != others.end());
+    if (!breaks || std::ranges::any_of(unless, is_there)) continue;
+    std::vector<std::string> needed;
+    for (const std::string& each : unless) needed.push_back(spelled(each));
+    const std::string needs = absl::StrCat(" needs ", absl::StrJoin(needed, " or "));
+    const std::string because = why.empty() ? "" : ": " + why;
+    if (others.empty()) return mistake(spelled(name), needs);
+    if (!unless.empty()) return mistake(spelled(name), " beside ", spelled(*other), needs, because);
+    return mistake(spelled(name), " and ", spelled(*other), " exclude each other", because);
+  }
+  return absl::OkStatus();
+}
+
+void OptionList::flag(const std::string& name, const std::string& help, const std::string& letter) {
+  options_.push_back({.kind = Option::Kind::kFlag, .name = name, .letter = letter, .help = help});
 }
 
 void OptionList::text(const std::string& name, const std::string& value_name,
                       const std::string& help, const std::string& if_missing) {
-  auto value = cxxopts::value<std::string>();
-  if (!if_missing.empty()) value->default_value(if_missing);
-  options_.add_options()(name, help, value, value_name);
+  options_.push_back({.name = name, .value = value_name, .help = help, .if_missing = if_missing});
 }
 
 void OptionList::texts(const std::string& name, const std::string& value_name,
                        const std::string& help) {
-  options_.add_options()(name, help, cxxopts::value<Strings>(), value_name);
-  rules_.may_repeat(name);
+  options_.push_back({.name = name, .value = value_name, .help = help, .repeats = true});
 }
 
-void OptionList::unlisted_text(const std::string& name) {
-  options_.add_options("unlisted")(name, "", cxxopts::value<std::string>(), "");
-}
+void OptionList::unlisted_text(const std::string& name) { text(name, "VALUE", ""); }
 
 void OptionList::integer(const std::string& name, const std::string& value_name,
                          const std::string& help, std::optional<int64_t> if_missing) {
-  const auto value = std::make_shared<NumberText<int64_t>>(name);
-  if (if_missing) value->default_value(absl::StrCat(*if_missing));
-  options_.add_options()(name, help, value, value_name);
+  text(name, value_name, help, if_missing ? absl::StrCat(*if_missing) : "");
+  options_.back().kind = Option::Kind::kInteger;
 }
 
 void OptionList::unsigned_integer(const std::string& name, const std::string& value_name,
                                   const std::string& help, uint64_t if_missing) {
-  const auto value = std::make_shared<NumberText<uint64_t>>(name);
-  value->default_value(absl::StrCat(if_missing));
-  options_.add_options()(name, help, value, value_name);
+  text(name, value_name, help, absl::StrCat(if_missing));
+  options_.back().kind = Option::Kind::kUnsignedInteger;
 }
 
 void OptionList::number(const std::string& name, const std::string& value_name,
                         const std::string& help, const std::string& if_missing) {
-  const auto value = std::make_shared<NumberText<double>>(name);
-  value->default_value(if_missing);
-  options_.add_options()(name, help, value, value_name);
-}
-
-Strings OptionList::choices_of(const std::string& name) const {
-  const auto found = choices_.find(name);
-  return found == choices_.end() ? Strings{} : found->second();
+  text(name, value_name, help, if_missing);
+  options_.back().kind = Option::Kind::kNumber;
 }
 
 void OptionList::one_of(const std::string& name, const Choices& values) {
   choices(name, values);
-  rules_.allow_only(name, values());
+  named(name).is_one_of_choices = true;
 }
 
 void OptionList::set(const std::string& help) { texts("set", "KEY=VALUE", help); }
@@ -230,44 +190,98 @@ void OptionList::split() {
   one_of("split", [] { return Strings{"val", "train"}; });
 }
 
-bool GivenOptions::has(const std::string& name) const { return count(name) > 0; }
+Option& OptionList::named(const std::string& name) {
+  const auto found = std::ranges::find(options_, name, &Option::name);
+  return found == options_.end() ? arguments_ : *found;
+}
 
-size_t GivenOptions::count(const std::string& name) const { return parsed_.count(name); }
+const Option* OptionList::find(const std::string& name_or_letter) const {
+  const auto found = std::ranges::find_if(options_, [&](const Option& option) {
+    return option.name == name_or_letter ||
+           (option.letter == name_or_letter && !option.letter.empty());
+  });
+  return found == options_.end() ? nullptr : &*found;
+}
+
+absl::Status GivenOptions::read(const Strings& words, const std::string& command) {
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == "--") {
+      arguments_.insert(arguments_.end(), word + 1, words.end());
+      break;
+    }
+    if (word->size() < 2 || !word->starts_with('-')) {
+      arguments_.push_back(*word);
+      continue;
+    }
+    // --name=value, or -nvalue
+    const size_t dashes = word->starts_with("--") ? 2 : 1;
+    const size_t end = dashes == 1 ? 2 : std::min(word->find('='), word->size());
+    const std::string name = word->substr(dashes, end - dashes);
+    const Option* const option = list_.find(name);
+    if (option == nullptr) return no_such_option(name, list_, command);
+    std::optional<std::string> value;
+    if (end < word->size()) value = word->substr(end + dashes - 1);
+    if (option->kind == Option::Kind::kFlag) {
+      if (value) return mistake("--", option->name, " takes no value, found \"", *value, "\"");
+      values_[option->name].emplace_back();
+      continue;
+    }
+    if (!value && ++word != words.end()) value = *word;
+    if (!value || (value->empty() && !option->may_be_empty)) {
+      return mistake("--", option->name, " needs a value; see ", command, " --help");
+    }
+    const std::string expected = missed_kind(option->kind, *value);
+    if (!expected.empty()) {
+      return mistake("--", option->name, ": expected ", expected, ", found \"", *value, "\"");
+    }
+    values_[option->name].push_back(*value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GivenOptions::check() const {
+  for (const auto& [name, values] : values_) {
+    const Option& option = *list_.find(name);
+    if (values.size() > 1 && !option.repeats) {
+      return mistake("--", name, " is given ", values.size(), " times; give it once");
+    }
+    if (!option.is_one_of_choices) continue;
+    const Strings choices = option.choices();
+    if (std::ranges::count(choices, values[0]) > 0) continue;
+    return mistake("--", name, ": there is no \"", values[0], "\"; there are ",
+                   absl::StrJoin(choices, ", "));
+  }
+  return list_.rules().check(*this);
+}
 
 std::string GivenOptions::text(const std::string& name) const {
-  return has(name) || parsed_[name].has_default() ? parsed_[name].as<std::string>() : "";
+  if (has(name)) return values_.at(name).back();
+  const Option* const option = list_.find(name);
+  return option == nullptr ? "" : option->if_missing;
 }
 
 Strings GivenOptions::texts(const std::string& name) const {
-  return has(name) ? parsed_[name].as<Strings>() : Strings{};
+  return has(name) ? values_.at(name) : Strings{};
 }
 
 int64_t GivenOptions::integer(const std::string& name) const {
-  return number_of<int64_t>(parsed_, name);
+  return number_in<int64_t>(text(name)).value();
 }
 
 std::optional<int64_t> GivenOptions::integer_if_given(const std::string& name) const {
-  if (!has(name)) return std::nullopt;
-  return integer(name);
+  return number_in<int64_t>(has(name) ? text(name) : "");
 }
 
 uint64_t GivenOptions::unsigned_integer(const std::string& name) const {
-  return number_of<uint64_t>(parsed_, name);
+  return number_in<uint64_t>(text(name)).value();
 }
 
 double GivenOptions::number(const std::string& name) const {
-  return number_of<double>(parsed_, name);
+  return number_in<double>(text(name)).value();
 }
 
-Strings GivenOptions::arguments() const { return texts("argument"); }
-
 Strings GivenOptions::options() const {
-  Strings names;
-  for (const cxxopts::KeyValue& given : parsed_.arguments()) {
-    const std::string& name = given.key();
-    if (name != "argument" && std::ranges::count(names, name) == 0) names.push_back(name);
-  }
-  return names;
+  return each_of(values_, [](const auto& given) { return given.first; });
 }
 
 std::map<std::string, std::string> GivenOptions::texts_of(
@@ -283,39 +297,29 @@ Split GivenOptions::split() const {
   return text("split") == "val" ? Split::kValidation : Split::kTraining;
 }
 
-absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
-  const std::string command = absl::StrCat("qkv ", verb.title.name);
-  cxxopts::Options options(command, absl::StrCat(verb.title.summary, "\n"));
-  options.positional_help(verb.title.argument);
-  options.set_width(static_cast<size_t>(text_columns()));
-  OptionList list(options);
+OptionList options_of(const Verb& verb) {
+  OptionList list;
   verb.add_options(list);
-  list.flag("h,help", "Prints this help");
-  if (verb.answer && !(argc == 2 && std::string_view(argv[1]) == "--help")) return verb.answer();
-  list.texts("argument", "", "");
-  options.parse_positional("argument");
-  options.add_options("hidden");
-  const cxxopts::ParseResult parsed = parse(options, command, argc, argv);
-  const Strings arguments = GivenOptions(parsed).arguments();
-  if (parsed.count("help") > 0) {
-    return show_help(verb, arguments.empty() ? "" : arguments[0], options, GivenOptions(parsed));
-  }
-  for (const cxxopts::KeyValue& given : parsed.arguments()) {
-    const bool may_be_empty = given.key() == "argument" || list.takes_empty(given.key());
-    if (!given.value().empty() || may_be_empty) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", given.key(), " needs a value; see ", command, " --help"));
-  }
-  if (absl::Status s = list.rules().check(GivenOptions(parsed)); !s.ok()) return s;
+  list.flag("help", "Prints this help", "h");
+  return list;
+}
+
+absl::Status run_verb(const Verb& verb, const Strings& words) {
+  if (verb.answer && words != Strings{"--help"}) return verb.answer();
+  const std::string command = absl::StrCat("qkv ", verb.title.name);
+  const OptionList list = options_of(verb);
+  GivenOptions given(list);
+  if (absl::Status s = given.read(words, command); !s.ok()) return s;
+  const size_t count = given.arguments().size();
+  const std::string argument = count == 0 ? "" : given.arguments()[0];
+  if (given.has("help")) return show_help(verb, list, argument, given);
+  if (absl::Status s = given.check(); !s.ok()) return s;
   const ArgumentCount wanted = count_arguments(verb.title.argument);
-  if (arguments.size() < wanted.least || arguments.size() > wanted.most) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(verb.title.name, " takes ", wanted.in_words, ": ./", command,
-                     *verb.title.argument == '\0' ? "" : " ", verb.title.argument));
+  if (count < wanted.least || count > wanted.most) {
+    return mistake(verb.title.name, " takes ", wanted.in_words, ": ./", command,
+                   *verb.title.argument == '\0' ? "" : " ", verb.title.argument);
   }
-  return verb.run(arguments.empty() ? "" : arguments[0], GivenOptions(parsed));
-} catch (const cxxopts::exceptions::exception& e) {
-  return absl::InvalidArgumentError(e.what());
+  return verb.run(argument, given);
 }
 
 absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes) {

@@ -12,28 +12,63 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cli/option_rules.h"
 #include "cli/show.h"
 #include "data/split.h"
-#include "framework/core/names.h"
-
-namespace cxxopts {
-class Options;
-class ParseResult;
-}  // namespace cxxopts
+#include "framework/core/text/names.h"
 
 namespace qkv {
 
-// The options that a verb takes. The error about a wrong value names the option.
+class GivenOptions;
+
+// Which options of a verb may stand beside each other, so that each that is given does something.
+// An option is named as "json", as "json=-" or "export=*.png" where it has such a value, and the
+// arguments as "RUN".
+class OptionRules {
+ public:
+  using Names = std::vector<std::string>;
+
+  // Each of these with each of the others, for the reason `why`; one of `unless` allows them.
+  void exclude(const Names& these, const Names& others, const std::string& why = "",
+               const Names& unless = {});
+  void need(const Names& these, const std::string& other) { exclude(these, {}, "", {other}); }
+
+  // The first rule that the options break.
+  absl::Status check(const GivenOptions& given) const;
+
+ private:
+  struct Rule {
+    std::string name, why;
+    Names others, unless;  // no others: it needs one of `unless`, whatever stands beside it
+  };
+
+  std::vector<Rule> rules_;
+};
+
+// An option of a verb, as the verb declares it: --help, the manual page and the shells' completion
+// are made of these.
+struct Option {
+  enum class Kind { kFlag, kText, kInteger, kUnsignedInteger, kNumber };
+
+  Kind kind = Kind::kText;
+  std::string name = {};        // "help"; the user writes --help
+  std::string letter = {};      // "h", for -h; "" where there is none
+  std::string value = {};       // "FILE"; "" of a flag
+  std::string help = {};        // "": --help leaves it to the verb's more_help
+  std::string if_missing = {};  // its default; "" where there is none
+  bool repeats = false;         // whether it may be given more than once
+  bool may_be_empty = false;
+  bool is_one_of_choices = false;
+  std::function<std::vector<std::string>()> choices = {};  // which shells complete
+};
+
+// The options that a verb takes.
 class OptionList {
  public:
-  explicit OptionList(cxxopts::Options& options) : options_(options) {}
-
-  void flag(const std::string& name, const std::string& help);
+  void flag(const std::string& name, const std::string& help, const std::string& letter = "");
   void text(const std::string& name, const std::string& value_name, const std::string& help,
             const std::string& if_missing = "");
   void texts(const std::string& name, const std::string& value_name, const std::string& help);
-  void may_be_empty(const std::string& name) { may_be_empty_.insert(name); }  // the text
+  void may_be_empty(const std::string& name) { named(name).may_be_empty = true; }  // the text
   void unlisted_text(const std::string& name);  // --help leaves it to the verb's more_help
   // Without `if_missing` they may be missing.
   void integer(const std::string& name, const std::string& value_name, const std::string& help,
@@ -45,43 +80,49 @@ class OptionList {
 
   // The values that an option may have, which shells complete; name "": the verb's arguments.
   using Choices = std::function<std::vector<std::string>()>;
-  void choices(const std::string& name, Choices values) { choices_[name] = std::move(values); }
-  std::vector<std::string> choices_of(const std::string& name) const;
+  void choices(const std::string& name, Choices values) { named(name).choices = std::move(values); }
   void one_of(const std::string& name, const Choices& values);  // and no other value
 
-  OptionRules& rules() { return rules_; }  // texts() may repeat, and nothing else
+  OptionRules& rules() { return rules_; }
+  const OptionRules& rules() const { return rules_; }
 
   // Options of several verbs.
   void set(const std::string& help = "Overrides a value: --set model.d_model=128; may be repeated");
   void json(const std::string& what);  // --json FILE; `what` it is: "the runs"
   void split();
 
-  bool takes_empty(const std::string& name) const { return may_be_empty_.contains(name); }
+  const std::vector<Option>& all() const { return options_; }
+  const Option& arguments() const { return arguments_; }
+  const Option* find(const std::string& name_or_letter) const;  // or null
 
  private:
-  cxxopts::Options& options_;
-  std::set<std::string> may_be_empty_;
-  std::map<std::string, Choices> choices_;
+  Option& named(const std::string& name);
+
+  std::vector<Option> options_;
+  Option arguments_;
   OptionRules rules_;
 };
 
-// The options that the user gave.
+// The options and arguments that the user gave.
 class GivenOptions {
  public:
-  explicit GivenOptions(const cxxopts::ParseResult& parsed) : parsed_(parsed) {}
+  explicit GivenOptions(const OptionList& list) : list_(list) {}
 
-  bool has(const std::string& name) const;
+  // Takes the words after the verb. InvalidArgument if one of them alone is wrong.
+  absl::Status read(const std::vector<std::string>& words, const std::string& command);
+  absl::Status check() const;  // whether they go together
+
+  bool has(const std::string& name) const { return values_.contains(name); }
   std::string text(const std::string& name) const;                // "" where it is missing
   std::vector<std::string> texts(const std::string& name) const;  // none where it is missing
   int64_t integer(const std::string& name) const;
   std::optional<int64_t> integer_if_given(const std::string& name) const;
   uint64_t unsigned_integer(const std::string& name) const;
-  size_t count(const std::string& name) const;
-  std::vector<std::string> options() const;    // the names of those that were given, each once
-  std::vector<std::string> arguments() const;  // all of them
+  double number(const std::string& name) const;
+  std::vector<std::string> options() const;  // the names of those that were given
+  const std::vector<std::string>& arguments() const { return arguments_; }
   // The texts of those of these options that were given, by name.
   std::map<std::string, std::string> texts_of(const std::set<std::string>& names) const;
-  double number(const std::string& name) const;
 
   std::vector<std::string> set() const { return texts("set"); }
   Split split() const;
@@ -91,7 +132,9 @@ class GivenOptions {
   }
 
  private:
-  const cxxopts::ParseResult& parsed_;
+  const OptionList& list_;
+  std::map<std::string, std::vector<std::string>> values_;
+  std::vector<std::string> arguments_;
 };
 
 struct VerbTitle {
@@ -117,9 +160,11 @@ struct Verb {
   absl::Status (*answer)() = nullptr;
 };
 
-// Runs the verb with the words after `qkv`, the first of which is its name; or shows its help. What
-// is wrong with the words themselves is InvalidArgument.
-absl::Status run_verb(const Verb& verb, int argc, char** argv);
+OptionList options_of(const Verb& verb);  // with --help
+
+// Runs the verb with the words after its name, or shows its help. InvalidArgument if the words
+// themselves are wrong.
+absl::Status run_verb(const Verb& verb, const std::vector<std::string>& words);
 
 // InvalidArgument with the text of the first of these mistakes that was made.
 absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes);

@@ -1,42 +1,5 @@
 # The shelf: each folder of apps/ that has an app.cmake is an app. Without it, the rest is built as before.
 
-# list_of_verbs(FILE FUNCTION VERB…): a source file with the function, which returns the verbs.
-function(list_of_verbs file function)
-  set(declared "")
-  foreach(verb IN LISTS ARGN)
-    string(APPEND declared "Verb ${verb}_verb();\n")
-  endforeach()
-  list(TRANSFORM ARGN APPEND _verb)
-  list(JOIN ARGN ", " verbs)
-  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[
-#include <array>
-#include <span>
-
-#include "cli/verb.h"
-
-namespace qkv {
-
-@declared@
-std::span<Verb (*const)()> @function@() {
-  static constexpr std::array kList{@verbs@};
-  return kList;
-}
-
-}  // namespace qkv
-]])
-endfunction()
-
-# verbs_in(RESULT FOLDER): the names of its files
-function(verbs_in result folder)
-  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cc)
-  set(verbs "")
-  foreach(file IN LISTS files)
-    cmake_path(GET file STEM verb)
-    list(APPEND verbs ${verb})
-  endforeach()
-  set(${result} ${verbs} PARENT_SCOPE)
-endfunction()
-
 # qkv_app(NAME …): the library qkv::NAME of apps/NAME and the folders in it that FOLDERS names; where it has verbs,
 # the library qkv_NAME_verbs of apps/NAME/verbs, and the program qkv-NAME.
 function(qkv_app name)
@@ -49,13 +12,12 @@ function(qkv_app name)
                 LINKS qkv::train ${ARG_LINKS} PRIVATE_LINKS nlohmann_json::nlohmann_json ${ARG_PRIVATE_LINKS})
     list(PREPEND ARG_LINKS qkv::${name})
   endif()
-  verbs_in(verbs apps/${name}/verbs)
+  file(GLOB verbs CONFIGURE_DEPENDS apps/${name}/verbs/*.cc)
   if(verbs)
     qkv_library(${name}_verbs FOLDERS apps/${name}/verbs LINKS qkv::cli ${ARG_LINKS}
                 PRIVATE_LINKS nlohmann_json::nlohmann_json)
-    set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_main.cc)
-    list_of_verbs(${main} verbs_of_this_program ${verbs})
-    add_executable(qkv-${name} cli/app_main.cc ${main})
+    add_executable(qkv-${name} cli/app_main.cc)
+    list_of_functions(qkv-${name} verbs_of_this_program cli/verb.h Verb FILES ${verbs})
     target_link_libraries(qkv-${name} PRIVATE qkv_${name}_verbs qkv_options)
     set_property(GLOBAL APPEND PROPERTY QKV_APPS ${name})
     set_property(GLOBAL APPEND PROPERTY QKV_VERBS_OF_APPS ${verbs})

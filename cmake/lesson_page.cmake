@@ -15,7 +15,7 @@ foreach(sheet IN LISTS sheets)
   string(APPEND style "${text}")
 endforeach()
 
-file(WRITE ${output} "#include \"apps/lesson/page_files.h\"\n\nnamespace qkv {\n\n")
+file(WRITE ${output} "#include \"apps/lesson/page.h\"\n\nnamespace qkv {\n\n")
 literal(kPageHtml "${html}")
 literal(kPageStyle "${style}")
 literal(kPageScript "${script}")

@@ -1,4 +1,4 @@
-# test_name(RESULT PREFIX FILE): of tests/apps/lesson/browser/course_page_test.py it is Page.CoursePage.
+# test_name(RESULT PREFIX FILE): of tests/apps/python/tensor_test.py it is Python.Tensor.
 function(test_name result prefix file)
   cmake_path(GET file STEM words)
   string(REGEX REPLACE "_test$" "" words ${words})

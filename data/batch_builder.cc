@@ -156,7 +156,7 @@ Batch question_batch(DataForm form, const std::vector<Example>& examples,
     case DataForm::kClass:
       return classes(examples, longest, padding);
   }
-  fail("question_batch: there is no such form");
+  fail("question_batch: unknown DataForm");
 }
 
 }  // namespace qkv

@@ -8,8 +8,8 @@
 
 namespace qkv {
 
-// Lays sequences out as a batch, one in each row, padded at the right. Under a causal mask what
-// stands right of a sequence cannot reach it, so the padding needs no mask of its own.
+// Lays sequences out as a batch, one in each row, padded at the right. Under a causal mask the
+// padding cannot reach the sequence on its left, so it needs no mask of its own.
 class BatchBuilder {
  public:
   // Throws Error unless rows and length are at least 1.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "framework/core/array.h"
 #include "framework/nn/data_shape.h"
 
@@ -24,7 +24,7 @@ struct Batch {
   Array targets;  // i64, with the shape of the logits without their last axis
 
   int64_t rows() const { return targets.shape()[0]; }  // B
-  // Of the input; an image counts as one.
+  // The tokens of the input; an image counts as one.
   int64_t tokens() const {
     if (inputs.front().dtype() != DType::i64) return rows();
     int64_t count = 0;
@@ -64,22 +64,22 @@ class Dataset {
 
   DataForm form() const { return form_; }
 
-  // Its lengths are the longest of any batch: what a table of positions must hold. Training batches
+  // Its lengths are the longest of any batch: a table of positions must hold them. Training batches
   // all have one length and validation batches all have one, and the two may differ.
   virtual DataShape shape() const = 0;
 
   // Whether examples are questions with one right answer (the tasks, images), so that accuracy
-  // means something, or text that goes on in many ways.
+  // means something, or text with many continuations.
   virtual bool has_answers() const = 0;
 
-  // Whether the last target of each example only ends its answer: a model learns it, but it is no
-  // part of the answer.
+  // Whether the last target of each example only ends its answer: a model learns it, but it does
+  // not belong to the answer.
   virtual bool has_endings() const { return false; }
 
-  // A function of (seed, index) alone: a run that stops and goes on sees what it would have seen.
-  // Row r depends on (seed, index, r) alone. Where the whole training part has no more than
-  // `batch_size` examples it is the batch, each example once: then B is training_size().
-  // Throws Error on a negative index or a batch_size below 1.
+  // A function of (seed, index) alone: a resumed run sees the batches that it would have seen. Row
+  // r depends on (seed, index, r) alone. Where the whole training part has no more than
+  // `batch_size` examples it is the batch, each example once: then B is training_size(). Throws
+  // Error on a negative index or a batch_size below 1.
   virtual Batch training_batch(int64_t index, int64_t batch_size) const = 0;
 
   // How many different examples training has, or 0: too many to count.
@@ -91,8 +91,7 @@ class Dataset {
   virtual Batch validation_batch(int64_t first, int64_t count) const = 0;
   virtual Example validation_example(int64_t index) const = 0;
 
-  // The right answer to a question that may stand in either part; none where there is none, or it
-  // cannot be told.
+  // The right answer to a question that may stand in either part; none if unknown or missing.
   virtual std::optional<std::vector<int64_t>> answer_to(
       const std::vector<int64_t>& /*prompt*/) const {
     return std::nullopt;
@@ -102,7 +101,7 @@ class Dataset {
   // fingerprint are equal, so is every batch. "": options and seed say it all.
   virtual std::string fingerprint() const { return ""; }
 
-  // What is worth knowing of how it was read: what was left out.
+  // Notes on how it was read: the parts left out.
   virtual std::vector<std::string> notes() const { return {}; }
 
  protected:

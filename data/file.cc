@@ -15,9 +15,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "framework/core/mistakes.h"
 #include "framework/core/random.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/mistakes.h"
+#include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
 #include "framework/io/large_file.h"
 
@@ -62,7 +62,7 @@ std::string wide_encoding(std::string_view begin) {
   return "";
 }
 
-constexpr int64_t kToldMistakes = 20;
+constexpr int64_t kListedMistakes = 20;
 
 }  // namespace
 
@@ -96,7 +96,7 @@ std::string other_than_text(std::string_view begin) {
   if (const std::string kind = kind_of_file(begin); !kind.empty()) {
     return absl::StrCat("is ", kind, ", not a text in UTF-8");
   }
-  return is_utf8(whole) || begin.find('\0') == begin.npos ? "" : "is no text: it has bytes 0";
+  return is_utf8(whole) || begin.find('\0') == begin.npos ? "" : "is not text: it has bytes 0";
 }
 
 size_t first_not_utf8(std::string_view text) {
@@ -213,7 +213,7 @@ std::string join_paths(const std::vector<std::string>& paths) { return absl::Str
 std::string paths_to_show(const std::string& paths) { return listed(split_paths(paths)); }
 
 void FileMistakes::add(std::string_view path, int64_t line, std::string_view what) {
-  if (++count_ > kToldMistakes) return;
+  if (++count_ > kListedMistakes) return;
   mistakes_.push_back({std::string(path), line, std::string(what)});
 }
 
@@ -226,8 +226,8 @@ absl::Status FileMistakes::status() const {
     lines.push_back(line == 0 ? absl::StrCat(path, ": ", what)
                               : absl::StrCat(path, ":", line, ": ", what));
   }
-  if (count_ > kToldMistakes) {
-    lines.push_back(absl::StrCat("… and ", count_ - kToldMistakes, " more like these"));
+  if (count_ > kListedMistakes) {
+    lines.push_back(absl::StrCat("… and ", count_ - kListedMistakes, " more like these"));
   }
   return mistakes_error(lines);
 }

@@ -45,8 +45,8 @@ class TextPieces {
   size_t piece_bytes_;
   Bytes bytes_;
   std::string piece_;
-  std::string held_;     // the beginning of a character, or of "\r\n", at the end of what was read
-  uint64_t offset_ = 0;  // of what comes next, in the file
+  std::string held_;     // the beginning of a character, or of "\r\n", at the end so far
+  uint64_t offset_ = 0;  // of the next byte, in the file
   int64_t line_ = 1;
   bool at_end_ = false;
 };
@@ -58,13 +58,12 @@ int64_t characters_in(std::string_view text);  // of valid UTF-8
 
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// What a file is whose first bytes say it: "a WebP image"; "": they do not.
+// The kind of a file by its first bytes: "a WebP image"; "": unknown.
 std::string kind_of_file(std::string_view begin);
 
-// What a file is, by its beginning, where that is no text in UTF-8: "is UTF-16, not UTF-8; …". "":
-// it may be one.
+// A file's kind, by its beginning, if not UTF-8: "is UTF-16, not UTF-8; …". "": it may be UTF-8.
 std::string other_than_text(std::string_view begin);
-// The place of the first byte that is not UTF-8; npos: there is none. And what is wrong with it.
+// The place of the first byte that is not UTF-8; npos: none. And what is wrong with it.
 size_t first_not_utf8(std::string_view text);
 std::string no_utf8(char byte, uint64_t offset);
 
@@ -86,8 +85,8 @@ inline bool is_list_of_paths(const std::string& paths) {
 
 std::string paths_to_show(const std::string& paths);  // "a.txt, b.txt"
 
-// Collects what is wrong with files of the user's, each with its line: FILE:LINE: WHAT. Line 0 is
-// the whole file: FILE: WHAT.
+// Collects the mistakes in the user's files, each with its line: FILE:LINE: WHAT. Line 0 is the
+// whole file: FILE: WHAT.
 class FileMistakes {
  public:
   void add(std::string_view path, int64_t line, std::string_view what);

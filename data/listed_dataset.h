@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-// Examples of which there are two lists.
+// Two lists of examples.
 struct ExampleLists {
   std::vector<Example> training, validation;
 };
@@ -18,8 +18,8 @@ struct ExampleLists {
 // Questions with answers, or texts, all in memory. Training draws from its list at random.
 class ListedDataset final : public Dataset {
  public:
-  // `class_names`: of the form kClass, what answers are; `context`: how much a model is to read at
-  // least (as DataShape::max_length), 0: as the longest example needs; `padding` is a token.
+  // `class_names`: the answers of the form kClass; `context`: how much a model is to read at least
+  // (as DataShape::max_length), 0: as the longest example needs; `padding` is a token.
   struct Options {
     DataForm form = DataForm::kSequence;
     std::vector<std::string> class_names = {};

@@ -12,8 +12,10 @@
 namespace qkv {
 namespace {
 
-// Up to so many questions a space is small: all of them are listed at the start.
-constexpr int64_t kSmallSpace = 65536;
+// A space of up to kSmallSpace questions is counted at the start. A list of up to kKept stays in
+// memory; a longer one, which few batches need, is made for each of these.
+constexpr int64_t kSmallSpace = 65536, kKept = 4096;
+constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
 
 class TaskDataset final : public Dataset {
  public:
@@ -26,10 +28,11 @@ class TaskDataset final : public Dataset {
         stream_(seed) {}
 
   absl::Status fill() {
-    Listing listing = list_all(Split::kTraining, kSmallSpace);
+    Listing listing = list_all(Split::kTraining, kSmallSpace, kKept);
     if (listing.complete) {
-      if (listing.examples.empty()) return no_question("training", listing.questions);
-      training_ = std::move(listing.examples);
+      if (listing.count == 0) return no_question("training", listing.questions);
+      training_size_ = listing.count;
+      if (training_size_ <= kKept) training_ = std::move(listing.examples);
     }
 
     const int64_t wanted = options_.validation_examples;
@@ -37,8 +40,8 @@ class TaskDataset final : public Dataset {
     // draws seldom meet one that they have already.
     const auto enough =
         static_cast<int64_t>(4.0 * static_cast<double>(wanted) / (1.0 - options_.train_fraction));
-    listing = list_all(Split::kValidation, validates_on_all_ ? std::numeric_limits<int64_t>::max()
-                                                             : std::max(kSmallSpace, enough));
+    listing =
+        list_all(Split::kValidation, validates_on_all_ ? kAny : std::max(kSmallSpace, enough));
     if (listing.complete) {
       if (listing.examples.empty()) return no_question("validation", listing.questions);
       validation_ = std::move(listing.examples);
@@ -57,12 +60,15 @@ class TaskDataset final : public Dataset {
 
   DataShape shape() const override { return shape_of(task_, form()); }
 
-  int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
+  int64_t training_size() const override { return training_size_; }
 
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     check_training_batch(index, batch_size);
-    const bool everything = !training_.empty() && training_size() <= batch_size;
-    if (everything) return question_batch(form(), training_, task_.training, padding());
+    if (training_size_ > 0 && training_size_ <= batch_size) {
+      const Listing listing = training_.empty() ? list_all(Split::kTraining) : Listing();
+      return question_batch(form(), training_.empty() ? listing.examples : training_,
+                            task_.training, padding());
+    }
     const RandomStream stream =
         stream_.derive("training examples").derive(static_cast<uint64_t>(index));
     std::vector<Example> examples;
@@ -93,7 +99,8 @@ class TaskDataset final : public Dataset {
 
  private:
   struct Listing {
-    std::vector<Example> examples;  // those on the side that was asked for
+    std::vector<Example> examples;  // the first of those on the side that was asked for
+    int64_t count = 0;              // of all on that side
     int64_t questions = 0;          // on either side
     bool complete = false;
   };
@@ -103,8 +110,8 @@ class TaskDataset final : public Dataset {
   }
 
   // Every example of the split, unless there are more than `limit` questions on both sides. They
-  // are counted before any is kept: so many long ones fill the memory.
-  Listing list_all(Split split, int64_t limit) const {
+  // are counted before any is kept: long ones would fill the memory.
+  Listing list_all(Split split, int64_t limit = kAny, int64_t kept = kAny) const {
     Listing listing;
     EveryChoice counted;
     do {
@@ -115,7 +122,9 @@ class TaskDataset final : public Dataset {
     EveryChoice every;
     do {
       Example example = task_.draw(split, every);
-      if (is_on(split, example)) listing.examples.push_back(std::move(example));
+      if (is_on(split, example) && ++listing.count <= kept) {
+        listing.examples.push_back(std::move(example));
+      }
     } while (every.next());
     listing.complete = true;
     return listing;
@@ -153,7 +162,8 @@ class TaskDataset final : public Dataset {
   Task task_;
   bool validates_on_all_;
   RandomStream stream_;
-  std::vector<Example> training_;  // all there are, where the space is small
+  int64_t training_size_ = 0;      // of a small space
+  std::vector<Example> training_;  // all of them, where they are few
   std::vector<Example> validation_;
 };
 

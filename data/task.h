@@ -9,14 +9,75 @@
 
 #include "absl/status/statusor.h"
 #include "data/batch_builder.h"
-#include "data/choices.h"
+#include "data/data_options.h"
 #include "data/dataset.h"
 #include "data/file.h"
-#include "data/options.h"
-#include "data/records.h"
+#include "data/records/records.h"
 #include "data/split.h"
+#include "framework/core/random.h"
 
 namespace qkv {
+
+// A source of decisions for a task, one number at a time. With one function on Choices a task can
+// draw a random question, and enumerate all questions.
+class Choices {
+ public:
+  virtual ~Choices() = default;
+
+  // One of 0 … bound - 1; bound > 0.
+  virtual int64_t below(int64_t bound) = 0;
+
+  int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
+};
+
+class RandomChoices final : public Choices {
+ public:
+  explicit RandomChoices(RandomStream stream) : stream_(stream) {}
+
+  int64_t below(int64_t bound) override {
+    return static_cast<int64_t>(stream_.below(static_cast<uint64_t>(bound)));
+  }
+
+ private:
+  RandomStream stream_;
+};
+
+// Every possible sequence of decisions once, in lexicographic order:
+//   EveryChoice every;
+//   do { use(task(every)); } while (every.next());
+// A question may depend on the answers before.
+class EveryChoice final : public Choices {
+ public:
+  int64_t below(int64_t bound) override {
+    if (position_ == path_.size()) path_.push_back({0, bound});
+    return path_[position_++].value;
+  }
+
+  // Goes on to the next sequence; false when that was the last.
+  bool next() {
+    position_ = 0;
+    while (!path_.empty() && path_.back().value + 1 == path_.back().bound) path_.pop_back();
+    if (path_.empty()) return false;
+    ++path_.back().value;
+    return true;
+  }
+
+  // A lower bound on the sequences left: each other answer to a decision of the last one begins
+  // one.
+  int64_t least_left() const {
+    int64_t left = 0;
+    for (const Decision& decision : path_) left += decision.bound - 1 - decision.value;
+    return left;
+  }
+
+ private:
+  struct Decision {
+    int64_t value;
+    int64_t bound;
+  };
+  std::vector<Decision> path_;
+  size_t position_ = 0;
+};
 
 // Questions with one right answer. A sequence is prompt + answer; the prompt is the question with
 // its separator.
@@ -41,7 +102,7 @@ struct Task {
 // The shape of its examples. Its lengths are the longest of either split.
 DataShape shape_of(const Task& task, DataForm form);
 
-// What a run knows of its data without the file.
+// The properties of a run's data that it keeps without the file.
 struct KnownData {
   Vocabulary vocabulary;
   std::vector<std::string> class_names;
@@ -49,7 +110,7 @@ struct KnownData {
   DataShape most;  // as long as its model reads
 };
 
-// What data.task may name. Each stands in a file of its own in data/tasks, and in the list of
+// A value of data.task. Each stands in a file of its own in data/tasks, and in the list of
 // data/tasks/tasks.cc.
 struct TaskKind {
   std::string name;               // "reverse"
@@ -63,13 +124,13 @@ struct TaskKind {
       make;
   // How many tokens answer a prompt of that length, or are a good piece of text; not for images.
   std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length = nullptr;
-  // What is asked, before any example is made; nullptr where examples come from a file, or are
+  // Makes the questions, before any example; nullptr where examples come from a file, or are
   // images.
   std::function<Task(const DataOptions&)> questions = nullptr;
   std::string first_token = {};  // with which every example begins; "": none does
   std::string last_token = {};   // after which an answer ends; "": none does
   // All examples of the file data.path for validation, and none for training, in the tokens and
-  // classes of a run. Not given where a file is not what is judged.
+  // classes of a run. Empty if this kind judges no files.
   std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, const KnownData&,
                                                          const Wait&)>
       judge = nullptr;
@@ -91,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& op
                                                            bool validates_on_all, uint64_t seed,
                                                            DataForm form);
 
-// A kind of such questions, without what all of them read and check: how they are shared out
+// A kind of such questions, without the options and checks that all share: how they are shared out
 // between training and validation.
 struct QuestionTask {
   std::string name;

@@ -1,4 +1,4 @@
-// An op of one's own, and the check of its gradient. The backward of the first softmax is twice too
+// An op of your own, and the check of its gradient. The backward of the first softmax is twice too
 // large, which a check of sum(softmax(x)) cannot see: the rows sum to 1 whatever x is. That of the
 // second has not even the shape of x. The third one is right.
 //

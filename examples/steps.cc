@@ -9,7 +9,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
 
 using namespace qkv;
 

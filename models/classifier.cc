@@ -5,12 +5,12 @@
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
 
-// What the stack reads at most: tokens or patches, and the class token.
+// The most that the stack reads: tokens or patches, and the class token.
 int64_t longest(const ModelOptions& o, const DataShape& data) {
   const int64_t p = o.patch_size;
   if (data.is_image() && (p < 1 || data.height % p != 0 || data.width % p != 0)) {
@@ -21,7 +21,7 @@ int64_t longest(const ModelOptions& o, const DataShape& data) {
   return read + (o.pool == Pool::kClassToken ? 1 : 0);
 }
 
-// The class token is no padding.   [B, T] -> [B, 1 + T]
+// The class token is not padding.   [B, T] -> [B, 1 + T]
 Tensor with_class_token(const Tensor& padding) {
   const int64_t rows = padding.dim(0), length = padding.dim(1);
   Array all({rows, length + 1}, DType::boolean);
@@ -34,7 +34,7 @@ Tensor with_class_token(const Tensor& padding) {
   return Tensor(all);
 }
 
-// x [B, T, C] -> [B, C], over the positions that are no padding.
+// x [B, T, C] -> [B, C], over the positions that are not padding.
 Tensor mean_over_positions(const Tensor& x, const Tensor& padding) {
   if (!padding.defined()) return mean(x, 1);
   const Tensor kept = 1.0 - cast(padding, x.dtype());             // [B, T]
@@ -61,8 +61,8 @@ Classifier::Classifier(const ModelOptions& o, const DataShape& data, Initializer
 }
 
 Tensor Classifier::patches(const Tensor& pixels) const {
-  if (pixels.rank() != 4 || pixels.dim(1) != data_.channels || pixels.dim(2) != data_.height ||
-      pixels.dim(3) != data_.width) {
+  const Shape any_batch = {0, data_.channels, data_.height, data_.width};
+  if (pixels.rank() != 4 || pixels.shape().with(0, 0) != any_batch) {
     fail(absl::StrCat("classifier: needs pixels [B, ", data_.channels, ", ", data_.height, ", ",
                       data_.width, "]: pixels ", pixels.describe()));
   }

@@ -6,14 +6,14 @@
 
 #include "framework/nn/data_shape.h"
 #include "framework/nn/forward_context.h"
-#include "models/options.h"
+#include "models/model_options.h"
 #include "models/stack.h"
 
 namespace qkv {
 
-// An encoder, every position of which sees all the others, and a linear head that tells the class
-// from a class token or from the mean. Of images it is the Vision Transformer (Dosovitskiy et al.
-// 2021): each patch of patch_size x patch_size pixels is a token, row by row.
+// An encoder, in which every position sees all the others, and a linear head that predicts the
+// class from a class token or from the mean. For images it is the Vision Transformer (Dosovitskiy
+// et al. 2021): each patch of patch_size x patch_size pixels is a token, row by row.
 class Classifier {
  public:
   static constexpr const char* kName = "classifier";

@@ -6,7 +6,7 @@
 #include "framework/core/error.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/nn/key_value_cache.h"
+#include "framework/nn/mixers/key_value_cache.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {

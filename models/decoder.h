@@ -6,7 +6,7 @@
 
 #include "framework/nn/data_shape.h"
 #include "framework/nn/forward_context.h"
-#include "models/options.h"
+#include "models/model_options.h"
 #include "models/stack.h"
 
 namespace qkv {

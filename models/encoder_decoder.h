@@ -6,14 +6,14 @@
 
 #include "framework/nn/data_shape.h"
 #include "framework/nn/forward_context.h"
-#include "models/options.h"
+#include "models/model_options.h"
 #include "models/stack.h"
 
 namespace qkv {
 
-// The transformer of Vaswani et al. 2017: an encoder reads the source, every token of which sees
-// all of it; a decoder writes the target token by token, from the target so far and, by
-// cross-attention, from what the encoder made of the source. Both know the same tokens.
+// The transformer of Vaswani et al. 2017: an encoder reads the source, and each of its tokens sees
+// all others; a decoder writes the target token by token, from the target so far and, by
+// cross-attention, from the encoder's output. Both have one vocabulary.
 class EncoderDecoder {
  public:
   static constexpr const char* kName = "encoder_decoder";
@@ -27,7 +27,7 @@ class EncoderDecoder {
   // length their padding, boolean [B, Ts] -> logits [B, Tt, V]
   Tensor operator()(std::span<const Tensor> inputs, ForwardContext& context) const;
 
-  // Model::next_logits. The prompts are the source, of which a `cache` keeps all that the decoder
+  // Model::next_logits. The prompts are the source; a `cache` keeps all of it that the decoder
   // needs. Throws Error where more is written than a target may hold.
   Tensor next_logits(const Array& prompts, const Array& written, KeyValueCache* cache) const;
 

@@ -37,8 +37,7 @@ class Model {
   Tensor operator()(std::span<const Tensor> inputs, ForwardContext& context) const;
 
   // For generation, token by token: the logits [B, V] of the next token in each row.
-  //   prompts i64 [B, Tp], Tp ≥ 1, and what followed them so far: written i64 [B, n], undefined at
-  //   first
+  //   prompts i64 [B, Tp], Tp ≥ 1; the tokens after them: written i64 [B, n], undefined at first
   // A `cache`, where given, holds the tokens that were read before, and afterwards all tokens: the
   // logits are the same, in less time. A model without a causal mask reads all tokens again.
   Tensor next_logits(const Array& prompts, const Array& written, KeyValueCache* cache) const;

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
-#include "framework/nn/position.h"
+#include "framework/nn/mixers/position.h"
 #include "framework/ops/ops.h"
-#include "models/mixer.h"
+#include "models/mixer_kind.h"
 
 namespace qkv {
 namespace {
@@ -112,7 +112,7 @@ Tensor Stack::positions(int64_t first, int64_t length, DType dtype) const {
       }
       return slice(position_embedding_.weight, 0, first, length);
   }
-  fail("transformer: there is no such position");
+  fail("transformer: unknown Position");
 }
 
 Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, ForwardContext& context,

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "framework/nn/block.h"
-#include "framework/nn/embedding.h"
 #include "framework/nn/forward_context.h"
-#include "models/options.h"
+#include "framework/nn/layers.h"
+#include "models/model_options.h"
 
 namespace qkv {
 

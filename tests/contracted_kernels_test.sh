@@ -5,7 +5,7 @@
 set -euo pipefail
 
 shared=$(nm -C --defined-only "$1" | awk '
-  /\.o:$/ { file = $0; contracted = /attention\.cc|small_product\.cc/ }
+  /\.o:$/ { file = $0; contracted = /fused_attention\.cc|small_product\.cc/ }
   $2 ~ /^[WVu]$/ && /qkv::kernels/ {
     name = substr($0, index($0, $3))
     if (contracted) contracted_file[name] = file

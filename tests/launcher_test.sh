@@ -5,9 +5,9 @@ set -euo pipefail
 source_dir=$1 program=$2
 clone=$(mktemp -d)
 trap 'rm -rf "$clone"' EXIT
-mkdir "$clone/tools"
+mkdir -p "$clone/tools/build"
 cp "$source_dir"/qkv "$source_dir"/test "$source_dir/CMakeLists.txt" "$clone"
-cp "$source_dir"/tools/*.sh "$clone/tools"
+cp "$source_dir"/tools/build/*.sh "$clone/tools/build"
 mkdir "$clone/docs"
 cp "$source_dir/docs/command-line.md" "$clone/docs"
 
@@ -21,7 +21,7 @@ lines_of_verbs() { grep -E '^  [a-z]+ +' | sed -E 's/ +/ /g' | sort; }
 "$clone/qkv" --help >"$clone/help" || fail "--help"
 diff <(lines_of_verbs <"$clone/help") <("$program" --help | lines_of_verbs) || fail "another list of verbs"
 diff <("$clone/qkv") "$clone/help" || fail "no verb is not --help"
-while read -r verb _; do  # with and without the config's keys
+while read -r verb _; do
   diff <("$clone/qkv" "$verb" --help) <("$program" "$verb" --help | sed 's/ *$//') || fail "the help of $verb"
 done < <(lines_of_verbs <"$clone/help")
 [[ $("$clone/qkv" --version) == "$("$program" --version | head -1), not built yet" ]] || fail "--version"
@@ -68,7 +68,7 @@ mkdir -p "$clone/bin" "$clone/build"
 printf '%s\n' '#!/bin/sh' 'mkdir -p build/release' 'echo > build/release/build.ninja' >"$clone/bin/cmake"
 printf '%s\n' '#!/bin/sh' 'echo "[1/9] Building CXX object a.o"' 'kill -INT 0' 'sleep 9' >"$clone/bin/ninja"
 chmod +x "$clone"/bin/*
-bash -c 'source "$1/tools/setup.sh"; printf "%s\n" "${packages[*]}" "${packages[*]} ${python_packages[*]}" "${notebook_packages[*]}" >"$1/build/.packages"' - "$clone"
+bash -c 'source "$1/tools/build/setup.sh"; printf "%s\n" "${packages[*]}" "${packages[*]} ${python_packages[*]}" "${notebook_packages[*]}" >"$1/build/.packages"' - "$clone"
 status=0
 message=$(PATH=$clone/bin:$PATH setsid -w env --default-signal=INT "$clone/qkv" train x 2>&1) || status=$?
 [[ $status == 130 && $message == *$'\nthe build was stopped; the same command goes on where it was' ]] ||

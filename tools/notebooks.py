@@ -45,7 +45,7 @@ def is_changed(notebook: dict) -> bool:
 
 def make(script: Path, path: Path) -> None:
     cells = cells_of(script.read_text(encoding="utf-8"))
-    if not cells:  # a script that is no notebook
+    if not cells:  # a script that is not a notebook
         return
     new = notebook_of(cells)
     if path.exists():

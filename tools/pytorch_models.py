@@ -10,13 +10,17 @@ from torch import nn
 from torch.nn import functional
 
 
+def rms_norm(x, weight, epsilon):
+    return x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt() * weight
+
+
 class RmsNorm(nn.Module):
     def __init__(self, width, epsilon):
         super().__init__()
         self.weight, self.epsilon = nn.Parameter(torch.ones(width)), epsilon
 
     def forward(self, x):
-        return x / (x.square().mean(-1, keepdim=True) + self.epsilon).sqrt() * self.weight
+        return rms_norm(x, self.weight, self.epsilon)
 
 
 def norm_of(o):
@@ -59,10 +63,17 @@ def weights_of(scores, hidden):
     return scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(hidden, 0.0)
 
 
-def rotary(x):
+def attend(q, k, v, hidden, scale, bias=0.0, dropout=nn.Identity()):
+    """[B, T, H, D] each; the bias of the scores [H, Tq, Tk]."""
+    scores = scale * torch.einsum("bqhd,bkhd->bhqk", q, k) + bias
+    return torch.einsum("bhqk,bkhd->bqhd", dropout(weights_of(scores, hidden[:, None])), v)
+
+
+def rotary(x, first_position=0):
     """[B, T, H, D]: the pairs (0, 1), (2, 3) … are turned."""
     length, width = x.shape[1], x.shape[3]
-    angle = torch.arange(length)[:, None, None] / 10000.0 ** (torch.arange(0, width, 2) / width)
+    position = first_position + torch.arange(length, dtype=x.dtype)[:, None, None]
+    angle = position / 10000.0 ** (torch.arange(0, width, 2, dtype=x.dtype) / width)
     even, odd, cos, sin = x[..., 0::2], x[..., 1::2], angle.cos(), angle.sin()
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
@@ -108,15 +119,13 @@ class Attention(nn.Module):
         if self.kind == "rotary":
             q, k = rotary(q), rotary(k)
         k, v = (z.repeat_interleave(self.H // self.K, 2) for z in (k, v))  # [B, T, H, D]
-        scores = self.scale * torch.einsum("bqhd,bkhd->bhqk", q, k)
-        distance = torch.arange(x.shape[1])[:, None] - torch.arange(y.shape[1])  # p - j
+        distance, bias = torch.arange(x.shape[1])[:, None] - torch.arange(y.shape[1]), 0.0  # p - j
         if self.kind == "alibi":
-            scores = scores - self.slopes[:, None, None] * distance.abs()
+            bias = -self.slopes[:, None, None] * distance.abs()
         elif self.kind == "relative":
             table = self.position.distance_bias
-            scores = scores + table[(distance + self.zero).clamp(0, len(table) - 1)].permute(2, 0, 1)
-        weights = self.dropout(weights_of(scores, hidden[:, None]))
-        return self.output(torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(-2))
+            bias = table[(distance + self.zero).clamp(0, len(table) - 1)].permute(2, 0, 1)
+        return self.output(attend(q, k, v, hidden, self.scale, bias, self.dropout).flatten(-2))
 
 
 class Mixing(nn.Module):
@@ -133,6 +142,12 @@ class Mixing(nn.Module):
         return weights_of(scores[None], hidden) @ x
 
 
+def convolution(x, weight, bias, before, groups=1):
+    """x [B, T, C]: position t reads from t - before on, zeros beyond the ends."""
+    padded = functional.pad(x.transpose(1, 2), (before, weight.shape[2] - 1 - before))
+    return functional.conv1d(padded, weight, bias, groups=groups).transpose(1, 2)
+
+
 class Convolution(nn.Conv1d):
     def __init__(self, o, causal):
         width = o["d_model"]
@@ -142,8 +157,7 @@ class Convolution(nn.Conv1d):
     def forward(self, x, padding):
         if padding is not None:
             x = x.masked_fill(padding[:, :, None], 0.0)
-        after = self.kernel_size[0] - 1 - self.before
-        return super().forward(functional.pad(x.transpose(1, 2), (self.before, after))).transpose(1, 2)
+        return convolution(x, self.weight, self.bias, self.before, self.groups)
 
 
 class Scan(nn.Module):
@@ -322,6 +336,11 @@ class Classifier(Stack):
             return self.head(x[:, 0])
         kept = torch.ones(x.shape[:2]) if padding is None else 1.0 - padding.to(x.dtype)
         return self.head((x * kept[:, :, None]).sum(1) / kept.sum(1, keepdim=True))
+
+
+def cross_entropy(logits, targets, smoothing=0.0, reduction="mean"):
+    flat = logits.flatten(0, -2), targets.flatten()
+    return functional.cross_entropy(*flat, ignore_index=-1, label_smoothing=smoothing, reduction=reduction)
 
 
 def model_of(config, sizes):

@@ -26,24 +26,18 @@ except ModuleNotFoundError as missing:
     )
 
 from pytorch_models import model_of
+from tensor_file import read_tensors
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 QKV = os.environ.get("QKV", str(ROOT / "qkv"))
 TOLERANCE = 1e-12
-NUMBERS = {"F64": numpy.float64, "F32": numpy.float32, "I64": numpy.int64, "BOOL": numpy.bool_}
 
 
 def read_safetensors(path):
     """Its metadata, and name -> tensor; f32 as f64."""
-    data = pathlib.Path(path).read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header, tensors = json.loads(data[8:start]), {}
-    metadata = header.pop("__metadata__", {})
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        array = numpy.frombuffer(data[start + begin : start + end], NUMBERS[entry["dtype"]]).reshape(entry["shape"])
-        tensors[name] = torch.from_numpy(array.astype(numpy.float64) if entry["dtype"] == "F32" else array.copy())
-    return metadata, tensors
+    metadata, arrays = read_tensors(path)
+    exact = {name: array.astype("f8") if array.dtype == numpy.float32 else array for name, array in arrays.items()}
+    return metadata, {name: torch.from_numpy(array) for name, array in exact.items()}
 
 
 def load(path):

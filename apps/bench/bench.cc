@@ -9,14 +9,13 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/array.h"
 #include "framework/core/clock.h"
+#include "framework/core/memory/storage.h"
 #include "framework/core/random.h"
-#include "framework/core/storage.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/kernels/matmul.h"
+#include "framework/kernels/kernels.h"
 #include "framework/kernels/parallel.h"
-#include "framework/kernels/product_log.h"
-#include "framework/kernels/random.h"
-#include "framework/nn/key_value_cache.h"
+#include "framework/kernels/product/matmul.h"
+#include "framework/kernels/product/product_log.h"
+#include "framework/nn/mixers/key_value_cache.h"
 #include "train/folder/experiment.h"
 #include "train/generate/generate.h"
 #include "train/loop/trainer.h"
@@ -27,8 +26,8 @@ namespace {
 using kernels::Product;
 
 // The products of a step, back to back. Each matrix of the step has a buffer of its own here, so
-// that it comes from the same level of the memory. What products write is not read, so that the
-// numbers stay what they are.
+// that it comes from the same level of the memory. Nothing reads the results of products, so that
+// the numbers stay the same.
 class Floor {
  public:
   explicit Floor(const std::vector<Product>& products) {

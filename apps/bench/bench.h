@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "framework/core/terminal.h"
-#include "train/config/options.h"
+#include "framework/core/text/terminal.h"
+#include "train/config/train_options.h"
 #include "train/watch/profile.h"
 
 namespace qkv {
@@ -18,8 +18,8 @@ struct Quartiles {
 };
 
 // A roofline that is measured: the time of the matrix products of one step alone, by the same
-// primitives with the same shapes, transposes and number types. What counts as a product is said in
-// framework/kernels/product_log.h.
+// primitives with the same shapes, transposes and number types.
+// framework/kernels/product/product_log.h says what counts as a product.
 struct FloorMeasurement {
   Quartiles ms;
   double gflops = 0;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
@@ -17,7 +17,7 @@ struct BenchShape {
   std::string kind = "decoder";  // of model
   int64_t num_layers, d_model, num_heads, d_ff;
   int64_t length = 0;         // T; where there is a source, of the target
-  int64_t source_length = 0;  // Ts; 0: there is no source
+  int64_t source_length = 0;  // Ts; 0: no source
   int64_t image_size = 0;     // height and width in pixels; 0: tokens are read
   int64_t batch_size;         // B
 

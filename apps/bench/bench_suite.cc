@@ -9,7 +9,7 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/bench_shapes.h"
 #include "apps/report/statistics.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 
 namespace qkv {
 namespace {

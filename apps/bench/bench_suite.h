@@ -5,14 +5,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/terminal.h"
 
 namespace qkv {
 
 struct SuiteOptions {
   int64_t steps = 0;  // of each measurement; 0: fewer of the larger shapes
   std::function<void(const std::string&)> say;  // gets the table as it grows
-  TellProgress tell;                            // hears what is being measured
+  TellProgress tell;                            // gets the name of each measurement
 };
 
 // `qkv bench --suite`: every shape in every precision, with one thread and with all; time and

@@ -7,7 +7,7 @@
 
 #include "apps/check/mutation/mutation.h"
 #include "apps/check/precision/precision_check.h"
-#include "apps/check/sweep.h"
+#include "apps/check/step_sweep.h"
 #include "framework/gradcheck/gradcheck_report.h"
 
 namespace qkv {
@@ -16,8 +16,8 @@ namespace qkv {
 struct GradcheckRow {
   std::string kind = "", name = "";
   int64_t examples = 0, derivatives = 0;
-  double disagreement = 0.0, told_to = 0.0;  // of its formulas, the largest of each
-  double digits = 0.0;                       // that f64 keeps, the least; 0: none was compared
+  double disagreement = 0.0, resolved_to = 0.0;  // of its formulas, the largest of each
+  double digits = 0.0;                           // that f64 keeps, the least; 0: none was compared
   Verdict verdict = Verdict::kPass;
 
   void add(const GradcheckReport& report);
@@ -72,5 +72,10 @@ struct GradcheckFindings {
 
   GradcheckRow total() const;  // the examples and derivatives of all functions
 };
+
+// HTML that needs nothing else, with all findings: first those that did not pass, then a table of
+// the functions, each with its examples, its V curve and a Taylor remainder, then the planted
+// mistakes and what caught them.
+std::string gradcheck_page(const GradcheckFindings& findings);
 
 }  // namespace qkv

@@ -10,15 +10,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "apps/check/findings.h"
-#include "apps/check/gradcheck_page.h"
 #include "apps/check/mutation/coverage.h"
 #include "apps/check/mutation/mutation.h"
 #include "apps/check/precision/precision_check.h"
-#include "apps/check/sweep.h"
+#include "apps/check/step_sweep.h"
 #include "apps/report/gradcheck/diagnosis.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
 #include "apps/report/gradcheck/json_values.h"
 #include "apps/report/gradcheck/wrong_op.h"
+#include "apps/report/writers/text_chart.h"
 #include "framework/core/clock.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/gradcheck_report.h"
@@ -69,7 +69,7 @@ Json to_json(const PrecisionReport& report) {
                        {"dtype", dtype_name(result.dtype)},
                        {"shape", json_sizes(result.shape)},
                        {"compared", result.compared},
-                       {"digits", result.digits ? Json(*result.digits) : Json()},
+                       {"digits", json_or_null(result.digits)},
                        {"elements", elements}});
   }
   return {{"verdict", verdict_name(report.verdict())},
@@ -78,7 +78,6 @@ Json to_json(const PrecisionReport& report) {
           {"results", results}};
 }
 
-using Json = nlohmann::ordered_json;
 std::string json_document(const Json& content) {
   Json document = {{"format", "qkv gradcheck"}};
   document.update(content);
@@ -405,7 +404,8 @@ absl::StatusOr<GradcheckOutcome> sweep_steps(const GradcheckRequest& request) {
   request.tell(absl::StrCat(subject.name, ", ", subject.example));
   const std::vector<SweepPoint> points = step_sweep(subject.f, subject.inputs, seed);
   return GradcheckOutcome{
-      .text = absl::StrCat(subject.name, ", ", subject.example, "\n", sweep_picture(points)),
+      .text = absl::StrCat(subject.name, "\n",
+                           figure_text(sweep_chart(points, subject.example), Language::kEnglish)),
       .csv = sweep_csv(points)};
 }
 

@@ -1,5 +1,3 @@
-#include "apps/check/subjects.h"
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -7,14 +5,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "apps/check/precision/precision_check.h"
+#include "apps/check/run_gradcheck.h"
 #include "apps/check/training_step.h"
 #include "data/dataset.h"
-#include "framework/core/out_of_memory.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "framework/core/random.h"
-#include "framework/core/utf8.h"
-#include "framework/nn/examples.h"
+#include "framework/core/text/utf8.h"
+#include "framework/nn/layer_examples.h"
 #include "framework/nn/with_parameters.h"
-#include "models/examples.h"
+#include "models/model_examples.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
 #include "train/evaluate/evaluate.h"
@@ -75,9 +74,9 @@ absl::Status check_names(const std::vector<std::string>& names, const std::vecto
   return absl::OkStatus();
 }
 
-// The check computes in f128, by the composed formulas, and keeps what they have in between: by
-// measurement 11 to 13 times what a step keeps of each parameter, and 40 to 75 times what it keeps
-// of a batch. What is refused here would not fit.
+// The check computes in f128, by the composed formulas, and keeps their intermediate results: by
+// measurement 11 to 13 times the memory of a step for each parameter, and 40 to 75 times that for a
+// batch. A refused one would not fit.
 absl::Status check_fits(Config config, const Dataset& dataset) {
   const bool is_precise = config.train.precision == Precision::kF64;
   const uint64_t per_parameter = is_precise ? 8 : 1, per_batch = is_precise ? 30 : 1;

@@ -11,9 +11,9 @@
 #include "framework/core/error.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/nn/attention.h"
-#include "framework/nn/examples.h"
-#include "framework/nn/feed_forward.h"
+#include "framework/nn/layer_examples.h"
+#include "framework/nn/layers.h"
+#include "framework/nn/mixers/attention.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/optimizer.h"
 
@@ -31,7 +31,7 @@ struct StepInputs {
 StepInputs sort_inputs(const TrainingStep& step, std::span<const Tensor> inputs) {
   const size_t each = step.optimizer.kind == OptimizerKind::kSgd ? 1 : 2;
   const size_t read = step.number == 1 ? 0 : each;  // numbers of state for each weight
-  if (step.number < 1) fail(absl::StrCat("training_step: there is no step ", step.number));
+  if (step.number < 1) fail(absl::StrCat("training_step: step must be ≥ 1, not ", step.number));
   if (inputs.size() < step.data + 1 || (inputs.size() - step.data - 1) % (1 + read) != 0) {
     fail(absl::StrCat("training_step: got ", inputs.size(), " inputs; needs ", step.data,
                       " data inputs, the weights, ", read,
@@ -199,11 +199,12 @@ Tensor TrainingStep::trained(std::span<const Tensor> inputs) const {
     const Gradients all = backward(loss_of(*this, at.data, at.weights));
     for (const Tensor& w : at.weights) gradients.push_back(all[w]);
   }
-  const Scalar norm = exact_norm(gradients);
-  const bool is_wide = at.learning_rate.dtype() == DType::f128;
-  real->step(gradients, at.learning_rate.exact_item(),
-             is_wide ? clip_scale(norm, optimizer.grad_clip)
-                     : clip_scale(static_cast<double>(norm), optimizer.grad_clip));
+  if (at.learning_rate.dtype() == DType::f128) {
+    real->exact_step(gradients, at.learning_rate, optimizer.grad_clip);
+  } else {
+    real->step(gradients, at.learning_rate.item(),
+               clip_scale(global_norm(gradients), optimizer.grad_clip));
+  }
   const NoGrad no_grad;
   return one_after_the_other(at.weights);
 }

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "framework/autograd/tensor_function.h"
-#include "framework/ops/examples.h"
-#include "framework/optim/options.h"
+#include "framework/autograd/backward.h"
+#include "framework/ops/support/op_examples.h"
+#include "framework/optim/optimizer_options.h"
 
 namespace qkv {
 
@@ -36,7 +36,7 @@ struct TrainingStep {
   //   both   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g²
   //          w = w - r (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
   //
-  // Sources: see kernels/optimizer.h, and clip_scale.
+  // Sources: see kernels/kernels.h, and clip_scale.
   Tensor composed(std::span<const Tensor> inputs) const;
 
   // `composed` where it is recorded, else `trained`: so gradcheck takes its differences of the step

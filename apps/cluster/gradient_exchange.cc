@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "framework/graph/middleware.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/kernels/kernels.h"
 
 namespace qkv {
 namespace {
@@ -31,7 +31,7 @@ struct Subtree {
   Array numbers;                  // of the gradients those that this rank owns
 };
 
-// The loss, and the numbers that this rank owns, of a tree of which the subtrees are known.
+// The loss, and the numbers that this rank owns, of a tree with known subtrees.
 std::pair<double, Array> sum_of(ShardRange tree, const std::vector<Subtree>& known) {
   const auto found = std::ranges::find(known, tree, &Subtree::shards);
   if (found != known.end()) return {found->loss, found->numbers};
@@ -41,13 +41,14 @@ std::pair<double, Array> sum_of(ShardRange tree, const std::vector<Subtree>& kno
   return {loss + more_loss, sum};
 }
 
-// Elements of a parameter, which are a part of what a rank owns from a place on.
+// Elements of a parameter, which belong to a rank's own numbers from a place on.
 struct Slice {
   size_t parameter;
   int64_t begin, count, place;
 };
 
-// What a rank owns: the numbers of all parameters, one after the other, are shared out evenly.
+// The slices that a rank owns: the numbers of all parameters, one after the other, are shared out
+// evenly.
 std::vector<Slice> slices_of_rank(const std::vector<NamedParameter>& parameters, int rank,
                                   int ranks) {
   const ShardRange owned = part_of(parameter_count(parameters), rank, ranks);

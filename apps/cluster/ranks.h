@@ -9,8 +9,8 @@
 
 namespace qkv {
 
-// The processes that train one run, numbered 0 … size() - 1: ranks. Rank 0 leads: it says what
-// comes next, writes the folder of the run and talks to a person.
+// The processes that train one run, numbered 0 … size() - 1: ranks. Rank 0 leads: it names the next
+// step, writes the folder of the run and talks to a person.
 class Ranks {
  public:
   struct Outgoing {
@@ -31,13 +31,12 @@ class Ranks {
   int size() const { return size_; }
   bool leads() const { return rank_ == 0; }
 
-  // Sends and receives all of these, of which those between two ranks arrive in order. This is the
-  // one wait for other ranks: where one of them gives no sign of life, it ends all after a
-  // sentence.
+  // Sends and receives all of these; those between two ranks arrive in order. This is the one wait
+  // for other ranks: where one of them gives no sign of life, it ends all after a sentence.
   virtual void exchange(const std::vector<Outgoing>& out, const std::vector<Incoming>& in) = 0;
   // A sign of life for whoever waits; it may be given as often as one likes.
   virtual void tell_alive() {}
-  // From now on the others may be silent for so many seconds beyond patience_with_ranks().
+  // From now on the others may be silent for that many seconds beyond patience_with_ranks().
   virtual void allow_silence(double /*seconds*/) {}
   // Ends all ranks at once, with this exit status.
   [[noreturn]] virtual void abort(int exit_status) = 0;
@@ -57,7 +56,7 @@ class Ranks {
   int rank_, size_;
 };
 
-// For so many seconds a rank may give no sign of life: 20, or QKV_PATIENCE.
+// The seconds for which a rank may give no sign of life: 20, or QKV_PATIENCE.
 absl::StatusOr<double> patience_with_ranks();
 
 // The bytes of one value.

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "framework/kernels/product_library.h"
+#include "framework/kernels/product/matmul.h"
 #include "train/config/config.h"
 
 namespace qkv {

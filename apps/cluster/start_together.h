@@ -5,11 +5,11 @@
 #include "absl/status/status.h"
 #include "apps/cluster/ranks.h"
 #include "data/dataset.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
-// What the bits of a run come from, on one rank.
+// The sources of a run's bits, on one rank.
 struct RankIdentity {
   std::string program;  // its version and what it was compiled with
   std::string config;   // as TOML
@@ -17,8 +17,8 @@ struct RankIdentity {
 };
 RankIdentity identity_of(const std::string& program, const Config& config, const Dataset& dataset);
 
-// Before a run all ranks say whether they are ready, and compare what the bits come from. Every
-// rank calls this, once. On rank 0 the Status says which rank cannot go on, or differs, and in
+// Before a run all ranks say whether they are ready, and compare the sources of the bits. Every
+// rank calls this, once. On rank 0 the Status says which rank cannot continue, or differs, and in
 // what; it is an error on the others, too. `mine`: whether this rank is ready; `identity` is read
 // only then.
 absl::Status start_together(Ranks& ranks, const absl::Status& mine, const RankIdentity& identity);

@@ -11,13 +11,13 @@
 #include "apps/cluster/start_together.h"
 #include "cli/show.h"
 #include "framework/core/clock.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "framework/graph/middleware.h"
 
 namespace qkv {
 namespace {
 
-// What takes long consists of ops, each of which takes no time to speak of.
+// Long work consists of ops, and a single op is short.
 class LifeSigns final : public Middleware {
  public:
   explicit LifeSigns(Ranks& ranks) : ranks_(ranks) {}
@@ -46,13 +46,13 @@ absl::Status check_shards(const Config& config, const Ranks& ranks, bool resume)
   return absl::InvalidArgumentError(absl::StrCat(
       "\"train.shards\" is ", shards, ", too few for ", ranks.size(),
       " ranks: each needs at least one",
-      resume ? absl::StrCat("; a run keeps its shards, so this one goes on with at most ", shards,
+      resume ? absl::StrCat("; a run keeps its shards, so this one continues with at most ", shards,
                             shards == 1 ? " rank" : " ranks")
              : ""));
 }
 
-// Whether there is a step, or the run has ended: what rank 0 says.
-bool hear_of_step(Ranks& ranks, bool step = false) {
+// Whether there is a step, or the run has ended: rank 0 decides.
+bool agree_on_step(Ranks& ranks, bool step = false) {
   ranks.broadcast(bytes_of(step));
   return step;
 }
@@ -90,7 +90,7 @@ absl::StatusOr<RunOutcome> lead(PreparedRun prepared, const Config& config,
   bool begun = false, in_step = false;
   options.differentiate = [&](Trainer& trainer, const ShardedBatch& batch) {
     in_step = true;
-    hear_of_step(ranks, true);
+    agree_on_step(ranks, true);
     if (!begun) take_over(ranks, trainer);
     begun = true;
     SharedGradients gradients = differentiate_together(batch, stop->stop_requested(), ranks);
@@ -102,7 +102,7 @@ absl::StatusOr<RunOutcome> lead(PreparedRun prepared, const Config& config,
       absl::StrCat(ranks.size(), " ranks share the ", config.train.shards, " shards of a batch"));
   absl::StatusOr<RunOutcome> outcome = train_prepared(std::move(prepared), config, options);
   if (in_step) abort_ranks(ranks, std::string(outcome.status().message()));
-  hear_of_step(ranks, false);
+  agree_on_step(ranks, false);
   return outcome;
 }
 
@@ -112,9 +112,9 @@ void follow(const Dataset& dataset, Config config, const std::stop_token& stop, 
     return differentiate_together(batch, stop.stop_requested(), ranks).whole;
   });
   ranks.allow_silence(seconds_for_files(trainer));
-  for (bool begun = false; hear_of_step(ranks); begun = true) {
+  for (bool begun = false; agree_on_step(ranks); begun = true) {
     if (!begun) take_over(ranks, trainer);
-    static_cast<void>(trainer.step());  // rank 0 says what is wrong with it
+    static_cast<void>(trainer.step());  // rank 0 reports the error
   }
 }
 

@@ -8,12 +8,12 @@
 
 namespace qkv {
 
-// run_training() by all ranks, each of which calls this with what it has loaded: to the bits of one
+// run_training() by all ranks; each calls this with the config it has loaded: to the bits of one
 // process. Rank 0 trains as one process does, and its result is that of the run; before each step
 // it lets the others know, who have trainers of their own, and all compute the gradients together.
 // So stopping, patience and errors are decided in one place. `program`: its version.
 //
-// What goes wrong while all take part in a step, or on another rank, ends all after one sentence.
+// An error while all take part in a step, or on another rank, ends all after one sentence.
 absl::StatusOr<RunOutcome> train_together(const absl::StatusOr<LoadedConfig>& loaded,
                                           TrainingRunOptions options, const std::string& program,
                                           Ranks& ranks);

@@ -1,13 +1,11 @@
 qkv_app(exchange FOLDERS hugging_face)
 
-file(GLOB c_program_files CONFIGURE_DEPENDS apps/exchange/program/*.c)
-set(c_program_source ${CMAKE_CURRENT_BINARY_DIR}/c_program_template.cc)
-add_custom_command(OUTPUT ${c_program_source} VERBATIM
-  COMMAND ${CMAKE_COMMAND} -D output=${c_program_source}
-          -D folder=${CMAKE_CURRENT_SOURCE_DIR}/apps/exchange/program
-          -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/c_program.cmake
-  DEPENDS ${c_program_files} cmake/c_program.cmake cmake/literal.cmake)
-target_sources(qkv_exchange PRIVATE ${c_program_source})
+set(run_program ${CMAKE_CURRENT_BINARY_DIR}/run_program.cc)
+add_custom_command(OUTPUT ${run_program} VERBATIM
+  COMMAND ${CMAKE_COMMAND} -D output=${run_program} -D file=${CMAKE_CURRENT_SOURCE_DIR}/apps/exchange/run.c
+          -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/run_program.cmake
+  DEPENDS apps/exchange/run.c cmake/run_program.cmake cmake/literal.cmake)
+target_sources(qkv_exchange PRIVATE ${run_program})
 qkv_test(apps/exchange qkv::exchange)
 foreach(program fuzz_test fuzzer)
   if(TARGET ${program})
@@ -18,7 +16,7 @@ foreach(program fuzz_test fuzzer)
 endforeach()
 
 if(QKV_BUILD_TESTS AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS)
-  # Some of them as programs in C; skipped without NumPy.
+  # Decoders as programs in C; skipped without NumPy.
   add_test(NAME CProgram.AnswersAsQkvDoes COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/apps/exchange/c_program/run)
   # Every model as ONNX; skipped where python3-onnx or onnxruntime-web is missing.
   add_test(NAME Onnx.ComputesTheLogitsOfEveryModel

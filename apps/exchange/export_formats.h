@@ -6,20 +6,20 @@
 #include "absl/status/statusor.h"
 #include "train/folder/loaded_run.h"
 
-// The formats that a trained model is exported in, for programs that know nothing of qkv.
+// The formats that a trained model is exported in, for programs without qkv.
 namespace qkv {
 
-// A file that an export writes, and what every file of its kind begins with ("": anything).
+// A file that an export writes, and the beginning of every file of its kind ("": any).
 struct ExportedFile {
   std::string path, beginning;
 };
 
 struct ExportFormat {
   const char* option;  // "onnx"
-  const char* value;   // "FILE" or "FOLDER": what the option names
+  const char* value;   // "FILE" or "FOLDER"
   const char* help;
-  // The files for what the option names, and their bytes in the same order; a file without bytes is
-  // not written. A model that the format cannot say is FailedPrecondition, in one sentence that
+  // The files for the option's value, and their bytes in the same order; a file without bytes is
+  // not written. A model that the format cannot express is FailedPrecondition, in one sentence that
   // names the key.
   std::vector<ExportedFile> (*files)(const std::string& named);
   absl::StatusOr<std::vector<std::string>> (*make)(const LoadedRun& run, const std::string& named);
@@ -27,7 +27,7 @@ struct ExportFormat {
 
 const std::vector<ExportFormat>& export_formats();
 
-// What no format has words for yet: "model.mixer = \"decaying\"". "": they know all of the model.
+// An option that no format can express yet: "model.mixer = \"decaying\"". "": there is none.
 std::string unknown_choice(const ModelOptions& model);
 
 // ONNX: a graph with the weights in it, of opset 17, which computes in f32 whatever the run
@@ -49,9 +49,8 @@ absl::StatusOr<std::vector<std::string>> make_onnx(const LoadedRun& run, const s
 absl::StatusOr<std::vector<std::string>> make_onnx_step(const LoadedRun& run,
                                                         const std::string& file);
 
-// A program in one file of C that answers a prompt, and beside it FILE.bin with the weights: 8
-// bytes, "qkv-c-1\n", and the parameters in f32, little-endian, in the order of the program's
-// structs.
+// A program in one file of C (run.c) with which a decoder answers a prompt, and beside it FILE.bin
+// with the model.
 std::vector<ExportedFile> c_files(const std::string& file);
 absl::StatusOr<std::vector<std::string>> make_c(const LoadedRun& run, const std::string& file);
 

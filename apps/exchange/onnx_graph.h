@@ -21,15 +21,15 @@ struct OnnxAttribute {
   std::variant<int64_t, double, std::vector<int64_t>, const OnnxGraph*> value;
 };
 
-// A graph of ONNX (github.com/onnx/onnx/blob/main/onnx/onnx.proto) as it is being written. What a
-// node makes has a name, with which others read it: that of the node, which is the place in the
-// model (Scope) and the operator, "blocks.0.attention.query.MatMul".
+// A graph of ONNX (github.com/onnx/onnx/blob/main/onnx/onnx.proto) as it is being written. A node's
+// output has a name, by which others read it: that of the node, which is the place in the model
+// (Scope) and the operator, "blocks.0.attention.query.MatMul".
 class OnnxGraph {
  public:
-  // Of a graph inside of another, `name` begins all names: they must differ from those outside.
+  // For a graph inside of another, `name` begins all names: they must differ from those outside.
   explicit OnnxGraph(std::string name) : name_(std::move(name)) {}
 
-  // Of several outputs the name of the last.
+  // The name of its last output.
   std::string node(const std::string& type, const std::vector<std::string>& inputs,
                    const std::vector<OnnxAttribute>& attributes = {}, int outputs = 1);
   // Constants; equal ones are stored once. A shape of none is a scalar.
@@ -42,7 +42,7 @@ class OnnxGraph {
 
   // A dimension is a number or a name: "batch".
   void input(const std::string& name, DType dtype, const std::vector<std::string>& dimensions);
-  // Names what `value` is.
+  // Makes `value` an output.
   void output(const std::string& name, const std::string& value, DType dtype,
               const std::vector<std::string>& dimensions);
 
@@ -57,8 +57,7 @@ class OnnxGraph {
   ProtocolBuffer nodes_, initializers_, inputs_, outputs_;
 };
 
-// What every file that file() makes begins with: ir_version 8, which has opset 17, and the
-// producer.
+// The beginning of every file by file(): ir_version 8, which has opset 17, and the producer.
 inline constexpr char kBeginningOfOnnx[] = "\x08\x08\x12\x03qkv";
 
 }  // namespace qkv

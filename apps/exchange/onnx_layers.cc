@@ -65,7 +65,7 @@ OnnxValue OnnxLayers::expand(const OnnxValue& x, const std::vector<OnnxValue>& s
   return op("Expand", {x, op("Concat", sizes, {{"axis", 0}})});
 }
 
-// A weight is [out, in]; with three axes it maps each of so many parts of x by itself.
+// A weight is [out, in]; with three axes it maps each part of x by itself.
 OnnxValue OnnxLayers::linear(const char* child, const OnnxValue& x) {
   const Scope scope(child);
   const Shape& shape = shape_of("weight");

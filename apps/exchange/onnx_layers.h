@@ -9,14 +9,14 @@
 #include "absl/functional/function_ref.h"
 #include "apps/exchange/onnx_graph.h"
 #include "framework/io/safetensors.h"
-#include "models/options.h"
+#include "models/model_options.h"
 
 namespace qkv {
 
-// What a node makes, by its name; "": there is none.
+// The output of a node, by its name; "": none.
 using OnnxValue = std::string;
 
-// What holds for all blocks of a stack. `first` is the position of the first token that is read.
+// The inputs of all blocks of a stack. `first` is the position of the first token that is read.
 struct OnnxSequence {
   OnnxValue padding = {};  // boolean [B, T]
   bool causal = false;     // hides the later tokens
@@ -24,7 +24,7 @@ struct OnnxSequence {
   OnnxValue source = {};   // of cross-attention, [B, Ts, C], and its padding [B, Ts]
   OnnxValue source_padding = {};
 
-  // What a stack makes of these.
+  // The results of a stack.
   OnnxValue end = {};                  // the position after the last, i64 [1]
   OnnxValue distance = {};             // p - j, i64 [Tq, Tk]
   OnnxValue hidden = {};               // keys, boolean [1 or B, 1, Tq, Tk]
@@ -36,8 +36,8 @@ struct OnnxSequence {
 // call is the place of its parameters. Shapes are as everywhere: B, T, C, H, D; K heads of keys.
 class OnnxLayers {
  public:
-  // With a past, attention goes on from past_key.N and past_value.N [B, K, P, D], which are inputs
-  // of the graph.
+  // With a past, attention continues from past_key.N and past_value.N [B, K, P, D], which are
+  // inputs of the graph.
   OnnxLayers(const ModelOptions& options, const std::vector<NamedArray>& arrays, bool has_past);
 
   OnnxValue stack(OnnxValue x, OnnxSequence sequence);  // [B, T, C] -> [B, T, C]

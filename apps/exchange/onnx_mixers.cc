@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/exchange/onnx_layers.h"
 #include "framework/core/error.h"
-#include "framework/nn/attention_position.h"
+#include "framework/nn/mixers/position.h"
 
 namespace qkv {
 
@@ -99,7 +99,7 @@ OnnxValue OnnxLayers::attention(const OnnxValue& x, const OnnxValue& source, con
   return map("output", reshape(transpose(heads, {0, 2, 1, 3}), {0, 0, o_.num_heads * head_width_}));
 }
 
-// Weights that know the positions alone, [1 or B, 1, T, T].
+// Weights that depend on the positions alone, [1 or B, 1, T, T].
 OnnxValue OnnxLayers::mixing(const OnnxValue& x, const OnnxSequence& s) {
   OnnxValue scores;
   if (o_.mixer == "learned") {
@@ -116,9 +116,9 @@ OnnxValue OnnxLayers::mixing(const OnnxValue& x, const OnnxSequence& s) {
 OnnxValue OnnxLayers::convolution(const OnnxValue& x, const OnnxSequence& s) {
   const Shape shape = shape_of("weight");  // [C, C or 1, K]
   const int64_t taps = shape[2], before = s.causal ? taps - 1 : (taps - 1) / 2;
-  const OnnxValue heard =
+  const OnnxValue input =
       s.padding.empty() ? x : op("Where", {unsqueeze(s.padding, {2}), graph_.number(0), x});
-  std::vector<OnnxValue> inputs = {transpose(heard, {0, 2, 1}), parameter("weight")};
+  std::vector<OnnxValue> inputs = {transpose(input, {0, 2, 1}), parameter("weight")};
   if (has("bias")) inputs.push_back(parameter("bias"));
   const std::vector<int64_t> pads = {before, taps - 1 - before};
   const OnnxValue y =

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/exchange/export_formats.h"
 #include "apps/exchange/onnx_layers.h"
-#include "data/tokenizer_json.h"
+#include "data/text/tokenizer_json.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 enum class Part { kWhole, kStep };
 
-// The model of a checkpoint as a graph: what models/ does with its inputs, in nodes.
+// The model of a checkpoint as a graph: the computation of models/, in nodes.
 class OnnxModel {
  public:
   OnnxModel(const Checkpoint& checkpoint, Part part)
@@ -66,7 +66,7 @@ class OnnxModel {
                    {"batch", "length", absl::StrCat(data_.vocabulary_size)});
   }
 
-  // The inputs of a step that go on from the tokens before; how many these are, i64 [1].
+  // The inputs of a step that continues the tokens before; how many these are, i64 [1].
   OnnxValue past() {
     if (!is_step_) return "";
     const std::string heads = absl::StrCat(layers_.key_heads());
@@ -138,7 +138,7 @@ class OnnxModel {
       const OnnxValue token = layers_.expand(layers_.parameter("class_token"),
                                              {batch, one, graph().integers({o_.d_model})});
       x = layers_.op("Concat", {token, x}, {{"axis", 1}});
-      if (!padding.empty()) {  // the class token is no padding
+      if (!padding.empty()) {  // the class token is not padding
         const OnnxValue no = graph().constant(Array::full({1, 1}, DType::boolean, 0));
         padding = layers_.op("Concat", {layers_.expand(no, {batch, one}), padding}, {{"axis", 1}});
       }
@@ -169,7 +169,7 @@ class OnnxModel {
   OnnxLayers layers_;
 };
 
-// What a protocol buffer holds at most is 2 GB; the nodes around the weights are small.
+// A protocol buffer holds at most 2 GB; the nodes around the weights are small.
 absl::Status check_size(const LoadedRun& run) {
   constexpr int64_t kMaxNumbers = (int64_t{2'000'000'000} - 10'000'000) / 4;
   int64_t numbers = 0;

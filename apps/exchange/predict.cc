@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
-#include "data/image_files.h"
+#include "data/images/image_files.h"
 #include "data/tasks/tasks.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
@@ -20,7 +20,7 @@
 namespace qkv {
 namespace {
 
-// What a model answers to one question of a file.
+// A model's answer to one question of a file.
 struct Prediction {
   std::string question;            // or text, or file of an image
   const char* asked = "question";  // which of these it is: "text", "file"
@@ -52,7 +52,7 @@ absl::Status classify(const LoadedRun& run, const Model& model, const Array& inp
 }
 
 // A prediction as a line without its end: the answer; the question, a tab and the answer, both
-// escaped (framework/core/utf8.h); or a JSON object.
+// escaped (framework/core/text/utf8.h); or a JSON object.
 std::string prediction_line(const Prediction& p, PredictionFormat format) {
   if (format == PredictionFormat::kText) return escape(p.answer);
   if (format == PredictionFormat::kTabs) {
@@ -70,7 +70,7 @@ std::string prediction_line(const Prediction& p, PredictionFormat format) {
   return json_line(object);
 }
 
-// What stands in the place of that line where a question has no answer.
+// The line of a question without an answer.
 std::string unanswered_line(const Prediction& p, const absl::Status& why, PredictionFormat format) {
   if (format != PredictionFormat::kJsonLines) return "";
   nlohmann::ordered_json object;
@@ -117,16 +117,16 @@ absl::StatusOr<Prediction> predict(const LoadedRun& run, const Model& model, con
   return prediction;
 }
 
-// Adds the files that a path stands for. A folder is looked into once, whatever links lead to it.
-// What cannot be read is told when its image is asked for; what is no image is left out of a
-// folder.
+// Adds the files that a path stands for. A folder is read once, whatever links lead to it. A file
+// that cannot be read is an error when its image is asked for; a folder's other files than images
+// are left out.
 void add_files(const std::string& path, std::set<std::filesystem::path>& seen,
                std::vector<std::string>& files, std::vector<std::string>& no_images) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   if (is_folder && !seen.insert(std::filesystem::canonical(path, ignored)).second) return;
   const absl::StatusOr<std::vector<FolderEntry>> entries =
-      is_folder ? entries_of(path) : absl::InvalidArgumentError("is no folder to look into");
+      is_folder ? entries_of(path) : absl::InvalidArgumentError("is not a folder");
   if (!entries.ok()) {
     files.push_back(path);
     return;

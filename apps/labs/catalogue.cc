@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/labs/kit/lab_texts.h"
 #include "apps/labs/labs.h"
-#include "apps/labs/texts.h"
-#include "apps/report/signs.h"
-#include "framework/core/columns.h"
+#include "apps/report/writers/notes.h"
 #include "framework/core/each_of.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
@@ -22,11 +22,11 @@ std::string entry(const std::string& head, const std::string& text) {
   return lines.replace(0, kIndent, padded("  " + head, kIndent));
 }
 
-// The options of the verb, of which its own help is in English.
+// The options of the verb; its own help is in English.
 std::string options_in_chinese() {
   std::string lines;
-  for (const char* const head : {"--all", "--control", "--html FILE", "--json FILE", "--out DIR",
-                                 "--notes FILE", "--lang en|zh", "--runs DIR"}) {
+  for (const char* const head : {"--all", "--control", "--json FILE", "--out FILE", "--notes FILE",
+                                 "--lang en|zh", "--runs DIR"}) {
     const std::string name = std::string(head).substr(2, std::string(head).find(' ') - 2);
     lines += entry(head, option_of_verb(name).zh);
   }

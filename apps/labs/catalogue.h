@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/labs/lab.h"
+#include "apps/labs/kit/lab.h"
 
 namespace qkv {
 

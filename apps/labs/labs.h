@@ -1,10 +1,10 @@
 #pragma once
 
-#include "apps/labs/lab.h"
+#include "apps/labs/kit/lab.h"
 
 namespace qkv {
 
-// Each in a file of its own, apps/labs/NAME.cc; what it says and takes is in apps/labs/texts.
+// Each in a file in the room of its subject, beside NAME.toml, which has what it says and takes.
 Lab bare_lab();
 Lab similarity_lab();
 Lab importance_lab();

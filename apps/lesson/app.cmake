@@ -7,7 +7,8 @@ add_custom_command(OUTPUT ${page_source} VERBATIM
   COMMAND ${CMAKE_COMMAND} -D output=${page_source}
           -D folder=${CMAKE_CURRENT_SOURCE_DIR}/apps/lesson/page
           -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/lesson_page.cmake
-  DEPENDS ${page_files} apps/report/texts/texts.js cmake/lesson_page.cmake cmake/bundle.cmake cmake/literal.cmake)
+  DEPENDS ${page_files} apps/report/texts/texts.js
+          apps/report/page/dom.js apps/report/page/formula.js cmake/lesson_page.cmake cmake/bundle.cmake cmake/literal.cmake)
 target_sources(qkv_lesson PRIVATE ${page_source})
 
 if(QKV_BUILD_TESTS AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS)

@@ -10,15 +10,15 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostOfVariants = 300000;
-constexpr int64_t kLeastOfNumbers = 100000;  // computed ones, without which nothing is compared
-constexpr int64_t kLeastWithParameters = 4;  // fewer frames than these show no history
-constexpr int64_t kBytesOfFourThirds = 16;   // of 3 numbers in f32, in base64
+constexpr int64_t kMaxVariantBytes = 300000;
+constexpr int64_t kMinComputedBytes = 100000;    // of computed numbers, to compare
+constexpr int64_t kMinFramesWithParameters = 4;  // fewer frames than these show no history
+constexpr int64_t kBase64Bytes = 16;             // of 3 numbers in f32, in base64
 
-// So many of the frames as take at most so many bytes; none, if not two of them.
+// As many of the frames as take at most `most_bytes`; none, if not two of them.
 std::vector<LessonFrame> thinned(const std::vector<LessonFrame>& frames, const Recording& recording,
                                  int64_t most_bytes) {
-  const int64_t most_numbers = most_bytes * 3 / kBytesOfFourThirds;
+  const int64_t most_numbers = most_bytes * 3 / kBase64Bytes;
   std::vector<LessonFrame> kept;
   for (const size_t i : spread_frames(frames.size(), recording, most_numbers)) {
     kept.push_back(frames[i]);
@@ -33,13 +33,13 @@ std::vector<LessonFrame> thinned(const std::vector<LessonFrame>& frames, const R
 
 // So many of them as have room for their parameters, too; or all, without.
 std::vector<LessonFrame> with_parameters(std::vector<LessonFrame> frames, int64_t most_bytes) {
-  if (frames.empty() || frames[0].parameters.empty()) return frames;
+  if (frames.empty() || frames.front().parameters.empty()) return frames;
   int64_t numbers = 0;
-  for (const auto& [name, x] : frames[0].parameters) numbers += x.size();
-  for (const auto& [layer, weights] : frames[0].weights) numbers += weights.size();
-  const int64_t fit = most_bytes * 3 / kBytesOfFourThirds / numbers;
+  for (const auto& [name, x] : frames.front().parameters) numbers += x.size();
+  for (const auto& [layer, weights] : frames.front().weights) numbers += weights.size();
+  const int64_t fit = most_bytes * 3 / kBase64Bytes / numbers;
   const auto count = std::ssize(frames);
-  if (fit < kLeastWithParameters && fit < count) {
+  if (fit < kMinFramesWithParameters && fit < count) {
     for (LessonFrame& frame : frames) frame.parameters.clear();
     return frames;
   }
@@ -63,15 +63,15 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
     return lesson_page(lesson_document(shown, lesson, bytes_of_document), variants,
                        lesson.config.name, lesson.language);
   };
-  // What is left beside the parameters and inputs.
+  // The room left beside the parameters and inputs.
   const auto room_beside = [&](const Recording& shown) {
-    return most_bytes - std::ssize(page_with(shown, 1)) - kLeastOfNumbers;
+    return most_bytes - std::ssize(page_with(shown, 1)) - kMinComputedBytes;
   };
   recording = part_that_fits(std::move(recording), lesson.layer,
                              [&](const Recording& shown) { return room_beside(shown) >= 0; });
   const int64_t room = std::max<int64_t>(0, room_beside(recording));
   const int64_t share = whole_lesson.history.empty() ? room : room / 2;
-  variants = variants_document(lesson, recording.part, std::min(share, kMostOfVariants));
+  variants = variants_document(lesson, recording.part, std::min(share, kMaxVariantBytes));
   lesson.history = thinned(whole_lesson.history, recording, share);
   if (recording.part.empty()) {
     lesson.history = with_parameters(std::move(lesson.history), share);
@@ -85,9 +85,9 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
   }
 
   std::string page = page_with(recording, 1);
-  const int64_t limit = std::max(most_bytes, std::ssize(page) + kLeastOfNumbers);
-  // Base64 that is packed takes as many bytes as before, or hardly more: what is left over in the
-  // end is used by trying again.
+  const int64_t limit = std::max(most_bytes, std::ssize(page) + kMinComputedBytes);
+  // Packed base64 takes as many bytes as before, or hardly more: trying again uses the room left
+  // over in the end.
   int64_t bytes_of_document = std::ssize(lesson_document(recording, lesson, 1));
   for (int i = 0; i < 3; ++i) {
     bytes_of_document += (limit - std::ssize(page)) * 99 / 100;

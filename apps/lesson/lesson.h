@@ -3,16 +3,27 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/lesson/history.h"
-#include "apps/lesson/recording.h"
+#include "apps/lesson/tape.h"
 #include "data/dataset.h"
 #include "models/model.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
+
+// The same example after some step of training.
+struct LessonFrame {
+  int64_t step = 0;
+  double loss = 0;
+  std::vector<std::pair<std::string, Tensor>> weights = {};  // [B, H, Tq, Tk], by layer
+  // The root of the sum of squares of the gradients of a part's parameters: "blocks.0",
+  // "token_embedding".
+  std::vector<std::pair<std::string, double>> gradient_norms = {};
+  std::vector<std::pair<std::string, Tensor>> parameters = {};  // of a small model
+};
 
 // A model, one example that it reads, and where to begin to look at it.
 struct Lesson {
@@ -47,7 +58,7 @@ struct Beginning {
 // says that the recording has no attention.
 absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson);
 
-// What to warn of, in a sentence each: parameters without training, a loss that is not finite.
+// Warnings, in a sentence each: parameters without training, a loss that is not finite.
 std::vector<std::string> warnings_of(const Lesson& lesson, const Recording& recording);
 
 // The config with settings of the model changed, "attention.projections=none". An error where they
@@ -62,5 +73,15 @@ absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
 
 // Settings that give another model of the same kind, one thing changed in each.
 std::vector<std::string> single_settings(const Lesson& lesson);
+
+// "encoder.blocks.0" of "encoder.blocks.0.attention.query.weight"; else what stands before the
+// first dot.
+std::string part_of_parameter(const std::string& name);
+
+LessonFrame frame_of(const Recording& recording, int64_t step);
+
+// Which of `count` frames like this recording to make: the first, the last and others evenly
+// between them, so few that their weights have at most `most_numbers`; but two at least.
+std::vector<size_t> spread_frames(size_t count, const Recording& recording, int64_t most_numbers);
 
 }  // namespace qkv

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kHistoryOfMegabyte = 37500;  // numbers of weights
 constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-constexpr int64_t kTried = 8;          // examples, of which one is shown
+constexpr int64_t kCandidates = 8;     // examples; one is shown
 constexpr int64_t kTokensOfText = 32;  // a text has no end of its own
 
 // In a text, every token is the target of the tokens before it.
@@ -30,7 +30,7 @@ Batch batch_of_text(std::span<const int64_t> text) {
   return {{Array::of(shape, text.first(text.size() - 1))}, Array::of(shape, text.subspan(1))};
 }
 
-// A run, and what is read with its model.
+// A run, and the examples read with its model.
 class Reader {
  public:
   Reader(const RunWithData& run, const TellNote& tell)
@@ -65,12 +65,12 @@ class Reader {
         "tokens");
   }
 
-  // Of the first few examples that with the largest loss: of a model that has learned, the others
-  // have gradients that are hardly there.
+  // The example with the largest loss of the first few: in a model that has learned, the others
+  // have gradients near 0.
   int64_t telling_validation() const {
     int64_t best = 0;
     double largest = -1.0;
-    for (int64_t i = 0; i < std::min(dataset_->validation_size(), kTried); ++i) {
+    for (int64_t i = 0; i < std::min(dataset_->validation_size(), kCandidates); ++i) {
       const absl::StatusOr<Batch> batch = validation(i);
       if (!batch.ok()) continue;
       const NoGrad no_grad;
@@ -99,7 +99,7 @@ class Reader {
  private:
   bool has_answers() const { return dataset_ && dataset_->has_answers(); }
 
-  // What the user gave; else the task's answer, or the model's own; nothing for a text.
+  // The user's; else the task's answer, or the model's own; nothing for a text.
   absl::StatusOr<Tokens> target_of(const Prompt& prompt, const RunExample& example) const {
     const DataOptions& data = run_.checkpoint.config.data;
     const TaskKind& task = *find_task(data.task);
@@ -114,7 +114,7 @@ class Reader {
                               task.answer_length(data, std::ssize(prompt.tokens)));
   }
 
-  // A class is told by its name; an answer of a file ends as all of them do.
+  // A class is given by its name; an answer of a file ends as all of them do.
   absl::StatusOr<Tokens> target_as_in_files(const TaskKind& task, const std::string& target) const {
     const std::vector<std::string>& classes = run_.checkpoint.class_names;
     if (classes.empty()) {
@@ -153,16 +153,16 @@ absl::StatusOr<RunWithData> with_data_or_prompt(LoadedRun run, const RunExample&
   widen(run.checkpoint);
   absl::StatusOr<Model> model = run.model();
   if (!model.ok()) return model.status();
-  return RunWithData{std::move(run), *std::move(model), /*dataset=*/nullptr, /*batch_size=*/1};
+  return RunWithData{std::move(run), *std::move(model), /*dataset=*/nullptr};
 }
 
 absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& lesson) {
-  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
-  if (!checkpoint.ok()) return checkpoint.status();
-  widen(*checkpoint);
-  const absl::StatusOr<Model> model = restore_model(path, *checkpoint);
+  absl::StatusOr<LoadedRun> run = load_run(path);
+  if (!run.ok()) return run.status();
+  widen(run->checkpoint);
+  const absl::StatusOr<Model> model = run->model();
   if (!model.ok()) return model.status();
-  return frame_of(record(*model, lesson.batch, lesson.form()), checkpoint->state.step);
+  return frame_of(record(*model, lesson.batch, lesson.form()), run->checkpoint.state.step);
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ void add_history(const std::string& run, const Recording& recording,
                  const TellProgress& progress) {
   const std::vector<std::string> paths = numbered_checkpoints(run);
   const int64_t most = megabytes ? *megabytes * kHistoryOfMegabyte : kAny;
-  // What training began with: the same seed gives the same numbers.
+  // The model before training: the same seed gives the same numbers.
   const Model untrained = make_model(lesson.config, lesson.model.data());
   std::vector<LessonFrame>& frames = lesson.history;
   frames = {frame_of(record(untrained, lesson.batch, lesson.form()), /*step=*/0)};

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "apps/lesson/lesson.h"
-#include "apps/lesson/recording.h"
-#include "framework/core/terminal.h"
+#include "apps/lesson/tape.h"
+#include "framework/core/text/terminal.h"
 #include "train/folder/loaded_run.h"
 
 namespace qkv {
@@ -15,7 +15,7 @@ namespace qkv {
 // The example that the model of a run reads: a prompt, or else a validation example.
 struct RunExample {
   std::optional<std::string> prompt = {};
-  std::optional<std::string> target = {};  // what should follow the prompt; by default the answer
+  std::optional<std::string> target = {};  // to follow the prompt; by default the answer
   // Counted from 0; by default that of the first few whose loss is largest, so that it can be seen.
   std::optional<int64_t> validation = {};
 };
@@ -32,8 +32,8 @@ absl::StatusOr<Lesson> lesson_of_run(LoadedRun run, const RunExample& example,
                                      const TellNote& tell);
 
 // Adds the lesson's example as numbered checkpoints of the run see it: all, or as many as a page of
-// so many megabytes may have. A note names one that cannot be read, which is left out; `progress`
-// hears which is read.
+// that many megabytes may have. A note names one that cannot be read, which is left out; `progress`
+// gets the one being read.
 void add_history(const std::string& run, const Recording& recording,
                  std::optional<int64_t> megabytes, Lesson& lesson, const TellNote& tell,
                  const TellProgress& progress);

@@ -5,7 +5,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "apps/lesson/page_files.h"
 #include "apps/report/texts/texts.h"
 #include "framework/core/error.h"
 

@@ -1,5 +1,6 @@
-# The tests of the lesson page, in a browser: tests/apps/lesson/browser/settings_test.py is Page.Settings, and so on. Where there is
-# no browser CTest reports them as skipped.
+# The tests of the lesson page, in a browser: tests/apps/lesson/browser/changes_test.py is Page.Changes, and so on. One browser
+# serves all tests of a file, each of which may be named to tests/apps/lesson/browser/run. Where there is no browser CTest
+# reports them as skipped.
 include(cmake/test_names.cmake)
 file(GLOB page_tests CONFIGURE_DEPENDS tests/apps/lesson/browser/*_test.py)
 foreach(file IN LISTS page_tests)
@@ -9,5 +10,3 @@ foreach(file IN LISTS page_tests)
   set_tests_properties(${name} PROPERTIES TIMEOUT 1200 COST 10 SKIP_RETURN_CODE 77 ENVIRONMENT
     "QKV=$<TARGET_FILE:qkv>;QKV_PAGE_FOLDER=${CMAKE_CURRENT_BINARY_DIR}/page-tests")
 endforeach()
-# What one test finds on its way through a whole page is kept, and others judge it.
-set_tests_properties(Page.Matrices PROPERTIES DEPENDS Page.Loading)

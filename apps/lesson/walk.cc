@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 
 namespace qkv {
 namespace {
@@ -67,7 +67,7 @@ Matrix matrix_of(const Tensor& x, int64_t head, bool heads_first) {
   return matrix;
 }
 
-// Where so many of `size` begin, with `place` among them.
+// Where `shown` of `size` begin, with `place` among them.
 int64_t window_around(int64_t place, int64_t shown, int64_t size) {
   return std::clamp<int64_t>(place - shown / 2, 0, std::max<int64_t>(0, size - shown));
 }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "apps/lesson/lesson.h"
-#include "apps/lesson/recording.h"
+#include "apps/lesson/tape.h"
 
 namespace qkv {
 

@@ -14,10 +14,10 @@ from pathlib import Path
 HEADERS = """
     framework/ops/ops.h framework/graph/tensor.h framework/graph/op.h framework/autograd/backward.h
     framework/core/random.h framework/gradcheck/gradcheck.h framework/gradcheck/gradcheck_report.h
-    framework/optim/optimizer.h framework/optim/options.h framework/optim/schedule.h framework/ops/bf16.h
+    framework/optim/optimizer.h framework/optim/optimizer_options.h framework/ops/support/bf16.h
     framework/graph/node.h framework/graph/saved.h framework/graph/recorder.h framework/nn/module.h
-    framework/nn/initializer.h framework/nn/linear.h
-    framework/nn/embedding.h framework/nn/norm.h framework/nn/attention.h framework/nn/feed_forward.h models/model.h
+    framework/nn/initializer.h framework/nn/layers.h
+    framework/nn/mixers/attention.h models/model.h
 """.split()
 
 NAME = re.compile(r'(?:^|[\s&*])(?:(?:class|struct)\s+(?P<type>\w+)|(?P<function>\w+)\()')
@@ -52,7 +52,7 @@ def declarations(text):
             beside += [remark.strip()] if remark else []
         else:
             body.append(line)
-        depth += code.count('{') - code.count('}')
+        depth = max(0, depth + code.count('{') - code.count('}'))
         if depth == 0 and re.search(r'[;}]\s*$', code):
             match = NAME.search(' ' + statement)
             if match and not re.match(r'\s*class \w+;', statement):

@@ -1,5 +1,5 @@
 qkv_library(html FOLDERS apps/report/html LINKS absl::strings)
-qkv_app(report FOLDERS texts LINKS qkv::html PRIVATE_LINKS tomlplusplus::tomlplusplus)
+qkv_app(report FOLDERS svg texts writers LINKS qkv::html PRIVATE_LINKS tomlplusplus::tomlplusplus)
 
 # For programs that use the installed package, too.
 qkv_library(gradcheck_report FOLDERS apps/report/gradcheck LINKS qkv::gradcheck qkv::html
@@ -18,7 +18,7 @@ add_custom_command(OUTPUT ${report_source} VERBATIM
           -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/report_page.cmake
   DEPENDS ${report_files} apps/report/texts/texts.js examples/steps.cc cmake/report_page.cmake cmake/bundle.cmake
           cmake/literal.cmake)
-file(GLOB text_files CONFIGURE_DEPENDS apps/*/texts/*.toml)
+file(GLOB text_files CONFIGURE_DEPENDS apps/*/*/*.toml)
 set(texts_source ${CMAKE_CURRENT_BINARY_DIR}/text_files.cc)
 add_custom_command(OUTPUT ${texts_source} VERBATIM
   COMMAND ${CMAKE_COMMAND} -D output=${texts_source}

@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-// What a report shows: as text in a terminal, as a drawing on a page.
+// A figure of a report: text in a terminal, a drawing on a page.
 
 struct Series {
   Text name;
@@ -21,7 +21,7 @@ struct Series {
   std::optional<size_t> colour = {};  // its place among the colours; by default that of the series
   bool is_dashed = false;
 };
-// What is no number, or has no logarithm where an axis is one, is left out.
+// NaN, and a value without a logarithm on a logarithmic axis, is left out.
 struct LineChart {
   Text title, x_label = {}, y_label = {};
   bool log_x = false, log_y = false;

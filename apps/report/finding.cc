@@ -1,4 +1,4 @@
-// How a measurement agrees with what was predicted.
+// How a measurement agrees with its prediction.
 #include <cmath>
 #include <limits>
 
@@ -14,7 +14,7 @@ FindingResult result_if(bool agrees) {
   return agrees ? FindingResult::kAgrees : FindingResult::kDisagrees;
 }
 
-// Whether a mean lies between `low` and `high`, of which its 95 % may be a part.
+// Whether a mean lies from `low` to `high`; undecided where its 95 % interval does so in part.
 FindingResult inside(const Measurement& measured, double low, double high) {
   if (low <= measured.low && measured.high <= high) return FindingResult::kAgrees;
   const bool may_be = measured.low <= high && low <= measured.high;

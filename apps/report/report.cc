@@ -5,12 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "apps/report/notes.h"
 #include "apps/report/statistics.h"
 #include "apps/report/texts/texts.h"
-#include "framework/core/columns.h"
+#include "apps/report/writers/notes.h"
 #include "framework/core/error.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
 
 namespace qkv {
 namespace {

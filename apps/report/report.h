@@ -8,7 +8,7 @@
 
 #include "apps/report/figure.h"
 #include "apps/report/texts/text.h"
-#include "framework/core/names.h"
+#include "framework/core/text/names.h"
 
 namespace qkv {
 
@@ -38,14 +38,14 @@ inline constexpr Named<FindingResult> kNames<FindingResult>[] = {
     {"not seen", FindingResult::kNotSeen},
     {"undecided", FindingResult::kUndecided}};
 
-// What a finding is to the verdict of its section.
+// The role of a finding in the verdict of its section.
 enum class FindingRole {
   kEvidence,  // where the condition of the section is met
   kBeyond,    // where it is not
-  kPremise,   // what must be so before the others say anything: that a model has learned its task
+  kPremise,   // a precondition of the others: that a model has learned its task
 };
 
-// What follows from a claim, beside what was measured.
+// The prediction of a claim, beside the measurement.
 struct Finding {
   Text what;       // "variance of q·k, d = 64"
   Text predicted;  // "64"
@@ -53,22 +53,22 @@ struct Finding {
   FindingResult result = FindingResult::kAgrees;
   FindingRole role = FindingRole::kEvidence;
   std::string name = {};  // by which the texts of its section speak of it
-  // For programs, where there are any: the number that was predicted, and what was measured with
-  // each seed; of two things that are compared, both.
+  // For programs, where there are any: the predicted number, and the measured one for each seed; of
+  // two things compared, both.
   std::optional<double> predicted_number = {};
   std::vector<std::vector<double>> samples = {};
 };
 
-// So many differences of one sign come by chance in fewer than 1 of 20 cases (1/2^5 < 0.05): with
-// fewer seeds that no effect was seen says nothing.
+// This many differences have one sign by chance in fewer than 1 of 20 cases (1/2^5 < 0.05): with
+// fewer seeds, seeing no effect proves nothing.
 inline constexpr size_t kFewestSeeds = 5;
 
 // Equal to `predicted` but for rounding: |difference| at most `tolerance`.
 Finding exact(Text what, double predicted, double measured, double tolerance = 1e-12);
 // The largest difference of two ways to the same numbers: at most `tolerance`.
 Finding same(Text what, double difference, double tolerance = 1e-12);
-// What is measured: a number, or samples, of which the mean counts. `low` … `high` has the true
-// mean in it with 95 % confidence: of a number itself, of a single sample any number.
+// A measurement: a number, or samples, whose mean counts. `low` … `high` has the true mean in it
+// with 95 % confidence: of a number itself, of a single sample any number.
 struct Measurement {
   Measurement(double number);                       // NOLINT(google-explicit-constructor)
   Measurement(const std::vector<double>& samples);  // NOLINT(google-explicit-constructor)
@@ -116,7 +116,7 @@ enum class ClaimVerdict {
   kHoldsIf,
   kUndecided,     // too few seeds
   kNotTrained,    // a premise is not met
-  kNotSupported,  // what was predicted did not show
+  kNotSupported,  // the predicted effect did not show
   kDoesNotHold,
 };
 template <>
@@ -132,8 +132,8 @@ inline constexpr Named<ClaimVerdict> kNames<ClaimVerdict>[] = {
 Text verdict_name(ClaimVerdict verdict);
 
 // A sentence that is true where findings are as it says: {"far disagrees", "near agrees"}. In its
-// text {far} stands for what was measured of the finding far, {far.first} and {far.second} for each
-// of two that are compared, {far.predicted} for what was predicted.
+// text {far} stands for the measurement of the finding far, {far.first} and {far.second} for each
+// of two that are compared, {far.predicted} for the prediction.
 struct Remark {
   std::vector<std::string> when = {};
   Text text;
@@ -143,18 +143,18 @@ struct Remark {
 struct Section {
   std::string name = {};  // "variance"
   std::vector<Claim> claims;
-  Text formula = {};  // S = Q Kᵀ / √d_k, as formula.h reads it
-  Text prediction;    // in a sentence: what follows from the claims
+  Text formula = {};  // S = Q Kᵀ / √d_k, as page/formula.js reads it
+  Text prediction;    // in a sentence, from the claims
   std::vector<Finding> findings = {};
   std::vector<Figure> figures = {};
   std::vector<Remark> conditions = {};   // of "holds if": "their mean is 0"
   std::vector<Remark> corrections = {};  // how the sentence should read
   Text slip = {};                        // how it should be written, where that is all
-  bool is_construction = false;          // what agrees does so by construction
+  bool is_construction = false;          // agreement is by construction
   Text not_testable = {};                // why, and what the literature says
   std::vector<Source> sources = {};
   std::string control_name = {};  // which control of its lab is its own
-  Text control = {};              // what is taken out of it, in a control
+  Text control = {};              // the part left out, in a control
 
   void add(Finding finding) { findings.push_back(std::move(finding)); }
   void show(Figure figure) { figures.push_back(std::move(figure)); }
@@ -174,7 +174,7 @@ struct Section {
 struct Report {
   std::string name;
   Text question;
-  bool is_control = false;     // of each section what its `control` says was taken out
+  bool is_control = false;     // each section without the part that its `control` names
   bool measures_time = false;  // its figures of time differ each run
   std::vector<std::pair<std::string, std::string>> options = {};  // name and value
   std::vector<Section> sections = {};
@@ -204,7 +204,7 @@ std::string report_verdicts(const Report& report, Language language);
 std::string index_page(const std::vector<Report>& reports, Language language);
 // HTML of a lecture note, by its letter: its sentences in their order, each with its verdict.
 std::string note_page(const std::vector<Report>& reports, char note, Language language);
-// Markdown: the notes in their order, claim by claim, with the slips set right.
+// Markdown: a row for each section, in the order of the notes, with the corrections.
 std::string lecture_notes(const std::vector<Report>& reports, Language language);
 
 }  // namespace qkv

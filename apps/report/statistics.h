@@ -9,8 +9,8 @@ namespace qkv {
 double mean_of(std::span<const double> samples);
 double deviation_of(std::span<const double> samples);  // divides by n - 1; 0 where n = 1
 double error_of_mean(std::span<const double> samples);
-// Within so many errors of the mean the true one lies, with 95 % confidence: Student's t with n - 1
-// degrees of freedom. Infinite for a single sample, which tells nothing of its spread.
+// The true mean lies within this many standard errors, with 95 % confidence: Student's t with n - 1
+// degrees of freedom. Infinite for a single sample, whose spread is unknown.
 double errors_of_95_percent(size_t samples);
 
 // The p of the power of x that y grows as: the slope of log(y) over log(x), by least squares.

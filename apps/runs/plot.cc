@@ -148,7 +148,7 @@ class PlotReader {
                                   : absl::StrCat("did you mean \"", near, "\"?")));
   }
 
-  // A detail has names for each parameter, of which one is told.
+  // A detail has names for each parameter; one is shown.
   std::string names_in_words() const {
     const auto family_of = [](const std::string& name) { return name.substr(0, name.find('/')); };
     std::vector<std::string> words;

@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/report/figure.h"
-#include "apps/report/text_chart.h"
-#include "framework/core/names.h"
+#include "apps/report/writers/text_chart.h"
+#include "framework/core/text/names.h"
 
 namespace qkv {
 
@@ -32,23 +32,23 @@ struct Curve {
   bool is_validation() const { return metric == "val_loss"; }
 };
 
-// What is wrong with one run hides no other.
+// An error in one run hides no other.
 struct Plot {
   std::string metric;
   Against against = Against::kStep;
   std::string unit;  // of x: "steps", "seconds", "tokens"
   std::vector<Curve> curves = {};
-  std::vector<std::string> notes = {};      // what is not drawn, in a sentence each
+  std::vector<std::string> notes = {};      // a sentence for each run not drawn
   std::vector<absl::Status> mistakes = {};  // runs that cannot be read
 };
 
 // `paths`: runs, or folders of them. The metric "loss" is that of training and of validation. An
-// error where there is nothing to draw: a metric that no run has is told with those that there are.
+// error where there is nothing to draw: for a metric that no run has, it lists the others.
 absl::StatusOr<Plot> read_plot(const std::vector<std::string>& paths, const std::string& metric,
                                Against against);
 
-// A chart of the curves. What has more points than can be seen keeps the lowest and highest; what
-// has no finite number is left out.
+// A chart of the curves. A curve with more points than can be seen keeps the lowest and highest;
+// one without a finite number is left out.
 LineChart chart_of(const Plot& plot, bool is_logarithmic);
 
 inline constexpr char kBeginningOfCurves[] = "run,metric,step,";

@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "apps/report/figure_html.h"
-#include "apps/report/page_frame.h"
 #include "apps/report/statistics.h"
 #include "apps/report/texts/texts.h"
+#include "apps/report/writers/figure_html.h"
+#include "apps/report/writers/page_frame.h"
 #include "apps/runs/plot.h"
-#include "framework/core/columns.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/utf8.h"
 
 // The views of a plot: a chart, text, a table of commas, a page.
 
@@ -23,7 +23,7 @@ constexpr int64_t kRows = 16;
 constexpr double kLargestInteger = 1e15;   // that is written without a point
 constexpr int64_t kColumnsOfNumbers = 50;  // beside the name of a curve
 
-// Of every few points that follow each other the lowest and the highest, so that no peak is lost.
+// The lowest and the highest of every few points that follow each other, so that no peak is lost.
 std::vector<CurvePoint> thinned(const std::vector<CurvePoint>& points) {
   if (points.size() <= kMostPoints) return points;
   const size_t bucket = (2 * points.size() + kMostPoints - 1) / kMostPoints;

@@ -6,7 +6,7 @@
 #include "apps/report/statistics.h"
 #include "apps/report/texts/texts.h"
 #include "apps/runs/run_sections.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/trace.h"
@@ -85,8 +85,8 @@ HeatMaps maps_of(const LayerWeights& layer, const std::vector<Text>& queries,
   return maps;
 }
 
-// Which of `count` layers are shown where there is room for so many: the first, the last, and
-// others evenly between them.
+// Which of `count` layers are shown where there is room for `room`: the first, the last, and others
+// evenly between them.
 std::vector<size_t> spread(size_t count, size_t room) {
   std::vector<size_t> chosen;
   const size_t shown = std::min(count, std::max<size_t>(1, room));
@@ -96,7 +96,7 @@ std::vector<size_t> spread(size_t count, size_t room) {
   return chosen;
 }
 
-// `how` maps are read, and what is left out of them.
+// `how` maps are read, and the layers and heads left out.
 Text with_what_is_left_out(const Text& how, size_t shown, size_t layers, int64_t heads,
                            int64_t all_heads) {
   Text text = how;
@@ -137,8 +137,8 @@ std::string maps_html(const Observed& observed, const Batch& example,
          figures_html(figures);
 }
 
-// What each patch of an image gets of the attention of all heads: from the class token, or from all
-// patches alike.
+// The share of each patch of an image in the attention of all heads: from the class token, or from
+// all patches alike.
 Picture picture_of(const LayerWeights& layer, const Array& pixels, int64_t patch) {
   const Shape& shape = pixels.shape();  // [1, channels, height, width]
   const int64_t height = shape[2], width = shape[3], size = height * width;

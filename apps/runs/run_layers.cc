@@ -3,14 +3,14 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "apps/lesson/history.h"
-#include "apps/report/figure_html.h"
-#include "apps/report/page_frame.h"
+#include "apps/lesson/lesson.h"
 #include "apps/report/statistics.h"
-#include "apps/report/svg_parts.h"
+#include "apps/report/svg/svg_parts.h"
 #include "apps/report/texts/texts.h"
+#include "apps/report/writers/figure_html.h"
+#include "apps/report/writers/page_frame.h"
 #include "apps/runs/run_sections.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "train/loop/trainer.h"
 
 namespace qkv {
@@ -22,10 +22,10 @@ constexpr int64_t kMostRows = 32;   // of the batch whose gradients are computed
 struct ParameterNorms {
   std::string name;
   double gradient = 0, weight = 0;
-  std::optional<double> update = {};  // what the step changed, beside the weight
+  std::optional<double> update = {};  // the step's change, beside the weight
 };
 
-// Of a part: the root of the sum of squares over its parameters.
+// For a part: the root of the sum of squares over its parameters.
 struct PartNorms {
   std::string part;
   double gradient = 0, weight = 0, change = 0;
@@ -105,7 +105,7 @@ struct PartsOverSteps {
   static void add(LineChart& chart, const std::string& name, int64_t step, double y) {
     auto series = std::ranges::find(chart.series, Text(name), &Series::name);
     if (series == chart.series.end()) {
-      // Beyond the last colour they are told apart by dashes.
+      // Beyond the last colour, dashes distinguish them.
       const bool is_dashed = chart.series.size() / kColoursOfSeries % 2 == 1;
       series = chart.series.insert(series, {.name = name, .is_dashed = is_dashed});
     }

@@ -1,20 +1,26 @@
 #include "apps/runs/run_page.h"
 
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "apps/report/figure_html.h"
-#include "apps/report/page_frame.h"
+#include "absl/strings/str_split.h"
 #include "apps/report/texts/texts.h"
+#include "apps/report/writers/figure_html.h"
+#include "apps/report/writers/page_frame.h"
 #include "apps/runs/plot.h"
 #include "apps/runs/run_sections.h"
 #include "apps/runs/runs_table.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
+#include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {
 namespace {
 
-// What `runs` shows of it, and what it is.
+// The facts of `runs`, and the kind of model.
 std::string facts_html(const RunSummary& run, const absl::StatusOr<RunWithData>& loaded) {
   const Text kNames[] = {say("run"),       say("task"),       say("state"), say("steps"),
                          say("best loss"), say("fact.right"), say("time"),  say("when")};
@@ -86,10 +92,10 @@ std::vector<Figure> curves_of_run(const std::string& run) {
   for (const auto& [metric, name] : kAccuracies) {
     LineChart chart = curve_chart(run, metric, false);
     // Where an answer is one token, whole answers and tokens are the same.
-    const bool is_told = !chart.series.empty() && !right.series.empty() &&
-                         metric == std::string_view("val_token_accuracy") &&
-                         right.series[0].y == chart.series[0].y;
-    if (chart.series.empty() || is_told) continue;
+    const bool is_repeated = !chart.series.empty() && !right.series.empty() &&
+                             metric == std::string_view("val_token_accuracy") &&
+                             right.series[0].y == chart.series[0].y;
+    if (chart.series.empty() || is_repeated) continue;
     chart.series[0].name = name;
     chart.series[0].colour = right.series.size();
     right.series.push_back(std::move(chart.series[0]));
@@ -97,6 +103,70 @@ std::vector<Figure> curves_of_run(const std::string& run) {
   if (!right.series.empty()) figures.emplace_back(std::move(right));
   for (Figure& figure : figures) std::get<LineChart>(figure).x_label = say("step");
   return figures;
+}
+
+constexpr size_t kMostEvaluations = 24;  // with samples shown
+
+struct SamplesOfStep {
+  std::string step;
+  std::vector<std::string> lines = {};
+};
+
+// A last line without an end is being written.
+std::vector<SamplesOfStep> parts_of(const std::string& text) {
+  std::vector<SamplesOfStep> parts;
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  lines.pop_back();
+  for (const std::string& line : lines) {
+    if (absl::StartsWith(line, "step ")) {
+      parts.push_back({line.substr(5)});
+    } else if (!parts.empty() && !line.empty()) {
+      parts.back().lines.push_back(line);
+    }
+  }
+  return parts;
+}
+
+std::string line_html(const std::string& line) {
+  for (const auto& [end, kind] :
+       {std::pair("  right", "agrees"), std::pair("  wrong", "disagrees")}) {
+    if (!line.ends_with(end)) continue;
+    const std::string before = line.substr(0, line.size() - std::string_view(end).size());
+    return absl::StrCat(escaped(printable(before)), "  <span class=\"", kind, "\">", end + 2,
+                        "</span>\n");
+  }
+  return escaped(printable(line)) + "\n";
+}
+
+std::string part_html(const SamplesOfStep& part) {
+  std::string html = absl::StrCat("<p>", in_both(say("Step {0}", printable(part.step))),
+                                  "</p>\n<pre class=\"samples\">");
+  for (const std::string& line : part.lines) html += line_html(line);
+  return html + "</pre>\n";
+}
+
+// The content of samples.txt: the last evaluation, and earlier ones folded.
+std::string samples_section(const std::string& run) {
+  const Text heading = say("Samples");
+  const absl::StatusOr<std::string> text =
+      read_regular_file((std::filesystem::path(run) / "samples.txt").string());
+  const std::vector<SamplesOfStep> parts =
+      text.ok() ? parts_of(*text) : std::vector<SamplesOfStep>();
+  if (parts.empty()) {
+    return run_section(heading,
+                       paragraph_html(say("This run has no samples: it was not evaluated yet.")));
+  }
+  std::string html = part_html(parts.back());
+  if (parts.size() == 1) return run_section(heading, html);
+  std::string earlier;
+  const size_t count = parts.size() - 1, shown = std::min(count, kMostEvaluations);
+  for (size_t i = 0; i < shown; ++i) {
+    earlier += part_html(parts[shown == 1 ? 0 : i * (count - 1) / (shown - 1)]);
+  }
+  const Text title = count == 1       ? say("The evaluation before")
+                     : shown == count ? say("The {0} evaluations before", count)
+                                      : say("{0} of the {1} evaluations before", shown, count);
+  return run_section(heading, html + folded_html(title, earlier));
 }
 
 std::string curves_section(const std::string& run) {
@@ -135,7 +205,7 @@ absl::StatusOr<std::string> run_page(const std::string& path, Language language,
   if (run->is_damaged()) {
     return absl::DataLossError(absl::StrCat(path, " is ", run->state));
   }
-  const absl::StatusOr<RunWithData> loaded = load_run_with_data(path, {}, /*in_f64=*/false, tell);
+  const absl::StatusOr<RunWithData> loaded = with_data(load_run(path), {}, /*in_f64=*/false, tell);
   if (!loaded.ok()) tell(std::string(loaded.status().message()));
   const std::string name = printable(run->config.name);
   const std::string body = absl::StrCat(

@@ -8,9 +8,9 @@
 
 namespace qkv {
 
-// HTML that needs nothing else: what a run was told and what came of it, its curves and samples;
-// what its best checkpoint attends to, and the sizes of its gradients, part by part. Where there is
-// no checkpoint, or no data, the page says so, and `tell` as well.
+// HTML that needs nothing else: the config and results of a run, its curves and samples; what its
+// best checkpoint attends to, and the sizes of its gradients, part by part. Where there is no
+// checkpoint, or no data, the page says so, and `tell` as well.
 //   run: a folder
 absl::StatusOr<std::string> run_page(const std::string& run, Language language,
                                      const TellNote& tell);

@@ -12,15 +12,13 @@ namespace qkv {
 
 // The sections of the page of a run, as HTML in both languages.
 
-// Where there is a heading, what is below it.
+// The text below a heading, where there is one.
 std::string run_section(const Text& heading, const std::string& html);
 std::string paragraph_html(const Text& text);
 std::string folded_html(const Text& title, const std::string& html);
 std::string figures_html(const std::vector<Figure>& figures);
 
-// What was written to samples.txt: the last evaluation, and earlier ones folded.
-std::string samples_section(const std::string& run);
-// What the heads attend to in a validation example. `loaded`: or why there is no model.
+// The attention of the heads in a validation example. `loaded`: or why there is no model.
 std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const TellNote& tell);
 // The norms of gradients, weights and updates, for each part of the model: as they were measured
 // while it was trained, or else by one backward pass of a batch.

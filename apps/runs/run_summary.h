@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/metrics.h"
 
 namespace qkv {
 
-// What became of a run, read from its folder.
+// The results of a run, read from its folder.
 struct RunSummary {
   std::string path;  // "runs/reverse"
   Config config = {};

@@ -9,9 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/columns.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "apps/report/gradcheck/json_values.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 #include "train/folder/reading_progress.h"
 
 namespace qkv {
@@ -87,9 +88,6 @@ std::string runs_table(const std::vector<RunSummary>& runs) {
 
 std::string runs_json(const std::vector<RunSummary>& runs) {
   nlohmann::ordered_json list = nlohmann::json::array();
-  const auto number = [](std::optional<double> value) {
-    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-  };
   for (const RunSummary& run : runs) {
     list.push_back({{"run", run.path},
                     {"name", run.config.name},
@@ -101,10 +99,10 @@ std::string runs_json(const std::vector<RunSummary>& runs) {
                     {"planned_steps", run.config.train.steps},
                     {"best_step",
                      run.best ? nlohmann::ordered_json(run.best->step) : nlohmann::ordered_json()},
-                    {"best_val_loss", number(run.best_loss())},
-                    {"accuracy", number(run.accuracy())},
+                    {"best_val_loss", json_or_null(run.best_loss())},
+                    {"accuracy", json_or_null(run.accuracy())},
                     {"seconds", run.seconds},
-                    {"tokens_per_second", number(run.tokens_per_second())},
+                    {"tokens_per_second", json_or_null(run.tokens_per_second())},
                     {"changed", when(run)}});
   }
   if (list.empty()) return "[\n]\n";  // begins as any other (cli/show.h)

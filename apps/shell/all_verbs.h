@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "apps/shell/verb_table.h"
+#include "cli/verb.h"
 
 namespace qkv {
 

@@ -1,12 +1,8 @@
 # Its verbs tell of the verbs of all: of the book, and of the apps whose names come before this one's.
-verbs_in(verbs_of_all apps/shell/verbs)
-get_property(other_verbs GLOBAL PROPERTY QKV_VERBS_OF_APPS)
 get_property(other_apps GLOBAL PROPERTY QKV_APPS)
-file(STRINGS cli/verbs.h book_verbs REGEX "^Verb .*_verb\\(\\);")
-list(TRANSFORM book_verbs REPLACE "^Verb (.*)_verb.*" "\\1")
-list(PREPEND verbs_of_all ${book_verbs} ${other_verbs})
-list_of_verbs(${CMAKE_CURRENT_BINARY_DIR}/all_verbs.cc all_verbs ${verbs_of_all})
 list(TRANSFORM other_apps REPLACE "(.+)" "qkv_\\1_verbs")
-qkv_app(shell LINKS ${other_apps} PRIVATE_LINKS cxxopts::cxxopts)
-target_sources(qkv_shell_verbs PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/all_verbs.cc)
+qkv_app(shell LINKS ${other_apps})
+get_property(verbs_of_apps GLOBAL PROPERTY QKV_VERBS_OF_APPS)
+list_of_functions(qkv_shell_verbs all_verbs cli/verb.h Verb FILES ${files_of_verbs} ${verbs_of_apps}
+                  FIRST ${first_verbs})
 qkv_test(apps/shell)

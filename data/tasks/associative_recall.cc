@@ -3,7 +3,7 @@
 // the neighbour of a known place, but not both, so it needs two layers (Olsson et al. 2022,
 // "In-context learning and induction heads").
 
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {
@@ -65,8 +65,8 @@ void check_associative_recall(const DataOptions& options, OptionChecker& check) 
 
 }  // namespace
 
-// cKaFdBbM=aF: `pairs` pairs of a key and its value, then a key, and what is asked for is its
-// value. Keys are lower-case letters, all different; values are upper-case letters, any of them.
+// cKaFdBbM=aF: `pairs` pairs of a key and its value, then a key; the answer is its value. Keys are
+// lower-case letters, all different; values are upper-case letters, any of them.
 TaskKind associative_recall_task() {
   return question_task({.name = "associative_recall",
                         .keys = {"alphabet", "pairs"},

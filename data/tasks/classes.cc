@@ -3,9 +3,9 @@
 
 #include "absl/strings/ascii.h"
 #include "data/file.h"
-#include "data/tasks/kit.h"
 #include "data/tasks/shared_records.h"
-#include "framework/core/mistakes.h"
+#include "data/tasks/task_kit.h"
+#include "framework/core/text/mistakes.h"
 
 namespace qkv {
 namespace {
@@ -134,9 +134,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& option
 
 }  // namespace
 
-// A file of texts and their classes. Of the characters or words of the texts those that training
-// has once are unknown; the classes are those of the training examples, in the order of their
-// bytes.
+// A file of texts and their classes. Characters or words of the texts that training has once are
+// unknown; the classes are those of the training examples, in the order of their bytes.
 TaskKind classes_task() {
   return {.name = "classes",
           .keys = keys_of_records(),

@@ -2,8 +2,7 @@
 #include <chrono>
 
 #include "absl/strings/string_view.h"
-#include "data/tasks/kit.h"
-#include "data/tasks/sentences.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {

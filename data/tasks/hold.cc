@@ -1,4 +1,4 @@
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {
@@ -44,7 +44,7 @@ Task make_hold(const DataOptions& options) {
       symbols.push_back(prompt[i]);
       i = static_cast<size_t>(asked - prompt.begin()) + 1;  // the symbol again
     }
-    distances.push_back(farthest - 1);  // for which there is no room
+    distances.push_back(farthest - 1);  // which does not fit
     Tokens decisions = split == Split::kTraining ? distances : Tokens();
     decisions.insert(decisions.end(), symbols.begin(), symbols.end());
     return decisions;

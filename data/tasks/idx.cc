@@ -1,11 +1,10 @@
-#include "data/idx.h"
+#include "data/images/idx.h"
 
 #include <filesystem>
 
 #include "data/file.h"
-#include "data/image_dataset.h"
-#include "data/tasks/files.h"
-#include "data/tasks/kit.h"
+#include "data/images/image_dataset.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {
@@ -133,10 +132,10 @@ void check_idx(const DataOptions& options, OptionChecker& check) {
 
 // The images of MNIST, or any in its files: the folder data.path has train-images-idx3-ubyte and
 // train-labels-idx1-ubyte, from which training draws, and t10k-images-idx3-ubyte and
-// t10k-labels-idx1-ubyte, of which validation takes the first; each may be gzipped, with .gz at the
-// end of its name. Each time an image of training is drawn it is moved by up to data.shift pixels
-// in each direction, and with data.mirror half of the time mirrored. An error when a file cannot be
-// used or does not fit the others.
+// t10k-labels-idx1-ubyte, whose first images validate; each may be gzipped, with .gz at the end of
+// its name. Each time an image of training is drawn, it is moved by up to data.shift pixels in each
+// direction, and with data.mirror mirrored half of the time. An error when a file cannot be used or
+// does not fit the others.
 TaskKind idx_task() {
   return {.name = "idx",
           .keys = {"path", "class_names", "shift", "mirror", "validation_examples"},

@@ -3,13 +3,12 @@
 
 #include "absl/strings/str_join.h"
 #include "data/file.h"
-#include "data/image_files.h"
+#include "data/images/image_files.h"
 #include "data/split.h"
-#include "data/tasks/files.h"
-#include "data/tasks/kit.h"
-#include "framework/core/mistakes.h"
+#include "data/tasks/task_kit.h"
 #include "framework/core/random.h"
 #include "framework/core/sure.h"
+#include "framework/core/text/mistakes.h"
 
 namespace qkv {
 namespace {
@@ -72,7 +71,7 @@ absl::StatusOr<ListedFiles> list_images(const std::string& path, bool leaves_out
     if (!entry.is_folder && is_no_image(entry)) {
       listed.no_images.push_back(entry.path);
     } else if (!entry.is_folder) {
-      mistakes.add(entry.path, 0, "is no folder; images stand in the folder of their class");
+      mistakes.add(entry.path, 0, "is not a folder; images stand in the folder of their class");
     } else if (std::ranges::count(names, name, nfc) > 0) {
       if (nfc(entry.name) != entry.name) listed.other_forms.push_back(entry.path);
       if (!found.emplace(name, &entry).second) {
@@ -80,7 +79,7 @@ absl::StatusOr<ListedFiles> list_images(const std::string& path, bool leaves_out
       }
     } else if (!leaves_out) {
       mistakes.add(entry.path, 0,
-                   absl::StrCat("is the folder of no class; the classes are ", qkv::listed(names)));
+                   absl::StrCat("is an unknown class; the classes are ", qkv::listed(names)));
     }
   }
   for (size_t i = 0; i < names.size(); ++i) {
@@ -97,8 +96,8 @@ std::string_view bytes_of(const LabelledImages& images, size_t i) {
   return std::string_view(images.bytes).substr(i * size, size);
 }
 
-// Takes what is not for training out of `all`. The same pixels are the same image, whatever their
-// files: they are on one side.
+// Takes the images that are not for training out of `all`. The same pixels are the same image,
+// whatever their files: they are on one side.
 LabelledImages take_held(LabelledImages& all, double train_fraction) {
   LabelledImages held{all.each, {}, {}};
   std::vector<std::string_view> images;
@@ -120,7 +119,7 @@ LabelledImages take_held(LabelledImages& all, double train_fraction) {
   return held;
 }
 
-// Each of them once, at most so many, in an order that means nothing.
+// Each of them once, at most `most`, in an order that means nothing.
 LabelledImages each_once(const LabelledImages& images, int64_t most) {
   std::map<std::pair<uint64_t, int64_t>, size_t> by_hash;
   for (size_t i = 0; i < images.labels.size(); ++i) {

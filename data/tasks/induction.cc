@@ -1,4 +1,4 @@
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {
@@ -50,7 +50,7 @@ void check_induction(const DataOptions& options, OptionChecker& check) {
   }
 }
 
-// What is left of a sequence of the greatest length.
+// The rest of a sequence of the greatest length.
 int64_t answer_length_induction(const DataOptions& options, int64_t prompt_length) {
   const int64_t longest = std::max(options.length, longest_validation(options));
   return std::max<int64_t>(1, 2 * longest - prompt_length);

@@ -4,10 +4,9 @@
 #include "data/file.h"
 #include "data/listed_dataset.h"
 #include "data/split.h"
-#include "data/tasks/files.h"
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 #include "data/text/text_pass.h"
-#include "data/vocabulary_builder.h"
+#include "data/text/vocabulary_builder.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -37,7 +36,7 @@ Example example_of(const Tokens& line) { return {{line.front()}, {line.begin() +
 // Files that are read for their lines, in memory.
 struct TextOfLines {
   std::string text;            // of one after the other; a line ends with its file
-  SourceFiles files;           // those and what was left out
+  SourceFiles files;           // those, and the ones left out
   std::vector<size_t> begins;  // of each file, in the text
 };
 
@@ -125,7 +124,7 @@ std::vector<LineOfFile> take_held(std::vector<LineOfFile>& lines, double train_f
   return held;
 }
 
-// Of all `texts` the characters are known.
+// The characters of all `texts` are known.
 absl::StatusOr<Vocabulary> learn_vocabulary(const DataOptions& options,
                                             const std::vector<LineOfFile>& training,
                                             std::initializer_list<std::string_view> texts) {

@@ -1,4 +1,4 @@
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {

@@ -1,8 +1,7 @@
 #include <utility>
 
-#include "data/tasks/files.h"
 #include "data/tasks/shared_records.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {
@@ -68,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
 }  // namespace
 
 // A file of questions and answers: the prompt is the question and a tab, the answer ends with a
-// line end. Of the characters or words of questions those that training has once are unknown.
+// line end. Characters or words of questions that training has once are unknown.
 TaskKind pairs_task() {
   return {.name = "pairs",
           .keys = keys_of_records(),

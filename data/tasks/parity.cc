@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {

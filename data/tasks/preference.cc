@@ -1,12 +1,11 @@
 #include <array>
 
-#include "data/tasks/kit.h"
-#include "data/tasks/sentences.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {
 
-// What one can like: `verb` and `noun`, of which the first character stands in no other.
+// Something to like: the first characters of `verb` and `noun` stand in no other.
 struct Activity {
   const char* verb;
   const char* name;  // that character

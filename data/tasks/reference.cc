@@ -1,7 +1,6 @@
 #include <array>
 
-#include "data/tasks/kit.h"
-#include "data/tasks/sentences.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {

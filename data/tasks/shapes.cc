@@ -1,10 +1,9 @@
 #include <array>
 #include <cmath>
 
-#include "data/choices.h"
-#include "data/image_dataset.h"
+#include "data/images/image_dataset.h"
 #include "data/split.h"
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 
 namespace qkv {
 namespace {
@@ -25,7 +24,7 @@ constexpr std::array kShapes = {
     ShapeKind{"cross",
               [](double u, double v) { return std::min(std::abs(u), std::abs(v)) <= 0.3; }}};
 
-// What is drawn, and where: in quarters of a pixel.
+// A figure and its place, in quarters of a pixel.
 struct Figure {
   int64_t shape, radius, x, y;
 };

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "data/file.h"
-#include "data/image_dataset.h"
-#include "data/tasks/files.h"
-#include "data/tasks/kit.h"
-#include "data/vocabulary_builder.h"
+#include "data/images/image_dataset.h"
+#include "data/tasks/task_kit.h"
+#include "data/text/vocabulary_builder.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -60,7 +59,7 @@ void find_records_of_both(const SharedRecords& records, const RecordLayout& layo
   }
 }
 
-// What is too long about an example; "": nothing.
+// The part of an example that is too long; "": none.
 std::string length_mistake(const Example& example, const QuestionLengths& limits) {
   const int64_t prompt = std::ssize(example.prompt), answer = std::ssize(example.answer);
   const auto too_long = [](const char* what, int64_t length, int64_t most) {

@@ -6,29 +6,29 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "data/data_options.h"
 #include "data/file.h"
 #include "data/listed_dataset.h"
-#include "data/options.h"
-#include "data/records.h"
+#include "data/records/records.h"
 #include "data/split.h"
 #include "data/task.h"
 
-// What the tasks over files of questions and answers have in common.
+// The common part of the tasks over files of questions and answers.
 namespace qkv {
 
 // The records of a run's files.
 struct SharedRecords {
   std::vector<Record> training = {}, validation = {};
   std::string training_path, validation_path;  // the same, where one file is shared out
-  // Where it is not: which records of training a run takes. All say what is known.
+  // Where it is not: which records of training a run takes. All: those known.
   std::vector<Split> sides = {};
   std::string fingerprint = {};
   std::vector<std::string> notes = {};
 };
 
-// Reads data.path and, where it is given, data.validation_path; adds what is wrong to `mistakes`.
-// Without a file for validation data.path is shared out by its questions (data/split.h). A question
-// that stands in both files is a mistake. Validation has each record once, at most
+// Reads data.path and, where it is given, data.validation_path; adds errors to `mistakes`. Without
+// a file for validation data.path is shared out by its questions (data/split.h). A question that
+// stands in both files is a mistake. Validation has each record once, at most
 // data.validation_examples of them, in an order that means nothing.
 absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const RecordLayout& layout,
                                             FileMistakes& mistakes);
@@ -37,8 +37,8 @@ absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const Re
 absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
                                                const RecordLayout& layout, FileMistakes& mistakes);
 
-// The vocabulary of data.tokens, in which `marks` are tokens, too. What answers hold is in it,
-// however rare, where a model `writes_answers`.
+// The vocabulary of data.tokens, in which `marks` are tokens, too. It has every token of the
+// answers, however rare, where a model `writes_answers`.
 absl::StatusOr<Vocabulary> vocabulary_of_records(const SharedRecords& records,
                                                  const DataOptions& options, bool writes_answers,
                                                  const std::vector<std::string>& marks);
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& r
                                                           const EncodeRecord& encode,
                                                           bool has_endings, FileMistakes& mistakes);
 
-// Checks what all such tasks read, and lists it.
+// Checks the options that all such tasks read, and lists them.
 void check_records(const char* task, const DataOptions& options, OptionChecker& check);
 std::vector<std::string> keys_of_records();
 

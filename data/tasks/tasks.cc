@@ -1,6 +1,7 @@
 #include "data/tasks/tasks.h"
 
 #include <algorithm>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -8,6 +9,8 @@
 #include "framework/core/each_of.h"
 
 namespace qkv {
+
+std::span<TaskKind (*const)()> each_task();
 
 namespace {
 
@@ -20,7 +23,8 @@ void check_one_path(const char* key, const DataOptions& options, const std::stri
 }  // namespace
 
 const std::vector<TaskKind>& task_kinds() {
-  static const auto& kinds = *new auto(each_of(kTasks, [](const auto task) { return task(); }));
+  static const auto& kinds =
+      *new auto(each_of(each_task(), [](const auto task) { return task(); }));
   return kinds;
 }
 

@@ -10,51 +10,8 @@
 
 namespace qkv {
 
-// Each is documented where it is made.
-TaskKind copy_task();
-TaskKind reverse_task();
-TaskKind sort_task();
-TaskKind addition_task();
-TaskKind modular_addition_task();
-TaskKind parity_task();
-TaskKind associative_recall_task();
-TaskKind induction_task();
-TaskKind echo_task();
-TaskKind hold_task();
-TaskKind dates_task();
-TaskKind preference_task();
-TaskKind reference_task();
-TaskKind text_task();
-TaskKind lines_task();
-TaskKind pairs_task();
-TaskKind classes_task();
-TaskKind shapes_task();
-TaskKind idx_task();
-TaskKind image_folder_task();
-
-// The list, in the order in which people see it.
-inline constexpr TaskKind (*kTasks[])() = {copy_task,
-                                           reverse_task,
-                                           sort_task,
-                                           addition_task,
-                                           modular_addition_task,
-                                           parity_task,
-                                           associative_recall_task,
-                                           induction_task,
-                                           echo_task,
-                                           hold_task,
-                                           dates_task,
-                                           preference_task,
-                                           reference_task,
-                                           text_task,
-                                           lines_task,
-                                           pairs_task,
-                                           classes_task,
-                                           shapes_task,
-                                           idx_task,
-                                           image_folder_task};
-
-const std::vector<TaskKind>& task_kinds();           // those of the list
+// Each TaskKind NAME_task() that CMake finds in this folder, where it is documented.
+const std::vector<TaskKind>& task_kinds();
 const TaskKind* find_task(const std::string& name);  // nullptr: there is none
 std::vector<std::string> task_names();
 

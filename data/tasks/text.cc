@@ -1,7 +1,6 @@
 #include "data/batch_builder.h"
 #include "data/file.h"
-#include "data/tasks/files.h"
-#include "data/tasks/kit.h"
+#include "data/tasks/task_kit.h"
 #include "data/text/text_tokens.h"
 #include "framework/core/random.h"
 
@@ -134,9 +133,8 @@ void check_text(const DataOptions& options, OptionChecker& check) {
 
 // The tokens of the files data.path, one after the other. The first train_fraction of their
 // characters is for training, in windows at random places; validation is the whole rest, or
-// data.validation_path, cut into windows that follow one another, of which the last may be shorter.
-// An error when a file cannot be
-// read or a part is shorter than one window and its targets.
+// data.validation_path, cut into windows that follow one another; the last may be shorter. An error
+// when a file cannot be read or a part is shorter than one window and its targets.
 TaskKind text_task() {
   return {.name = "text",
           .keys = {"path", "validation_path", "tokens", "length", "train_fraction"},

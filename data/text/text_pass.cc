@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
-#include "framework/core/mistakes.h"
+#include "framework/core/text/mistakes.h"
 
 namespace qkv {
 namespace {
@@ -82,7 +82,7 @@ absl::StatusOr<SourceFiles> find_source_files(const std::string& paths) {
     struct stat status;
     if (::stat(path.c_str(), &status) != 0) return read_failure(path, errno);
     if (!S_ISDIR(status.st_mode)) {
-      found.files.push_back(described(path, status));  // what is no regular file cannot be opened
+      found.files.push_back(described(path, status));  // only a regular file can be opened
       continue;
     }
     const size_t before = found.files.size();
@@ -116,7 +116,7 @@ absl::Status TextPasses::read_file(const std::string& path, Take take) {
 
 absl::Status TextPasses::read(const SourceFiles& files, Take take,
                               absl::FunctionRef<void()> begin_file) {
-  constexpr size_t kTold = 20;
+  constexpr size_t kListed = 20;
   std::vector<absl::Status> mistakes;
   size_t more = 0;
   for (const SourceFile& file : files.files) {
@@ -124,7 +124,7 @@ absl::Status TextPasses::read(const SourceFiles& files, Take take,
     absl::Status status = read_file(file.path, take);
     if (absl::IsCancelled(status)) return status;
     if (status.ok()) continue;
-    mistakes.size() < kTold ? mistakes.push_back(status) : void(++more);
+    mistakes.size() < kListed ? mistakes.push_back(status) : void(++more);
   }
   if (more > 0) {
     mistakes.push_back(

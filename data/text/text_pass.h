@@ -13,7 +13,7 @@
 
 namespace qkv {
 
-// A file of a text, and what changes when it does.
+// A file of a text, and a state that changes when the file does.
 struct SourceFile {
   std::string path;
   int64_t bytes = 0;
@@ -38,7 +38,7 @@ std::vector<std::string> notes_on_left_out(std::initializer_list<const SourceFil
 // Reads the files of a text from the first to the last, any number of times.
 class TextPasses {
  public:
-  // `what` is read, with so many bytes in all passes together.
+  // Reads `what`, with `bytes` bytes in all passes together.
   TextPasses(std::string what, const Wait& wait, size_t piece_bytes, int64_t bytes,
              Bytes kept = Bytes::kAsText)
       : what_(std::move(what)),
@@ -47,8 +47,8 @@ class TextPasses {
         kept_(kept),
         bytes_(bytes) {}
 
-  // Gives `take` each piece of whole characters; every piece is of one file, whose beginning is
-  // told before. All files that cannot be read, or are not UTF-8, are named, at most 20.
+  // Gives `take` each piece of whole characters; a piece lies in one file; `begin_file` is called
+  // before its first. All files that cannot be read, or are not UTF-8, are named, at most 20.
   using Take = absl::FunctionRef<absl::Status(std::string_view piece)>;
   absl::Status read(
       const SourceFiles& files, Take take, absl::FunctionRef<void()> begin_file = [] {});

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "data/file.h"
 #include "data/text/text_pass.h"
-#include "data/vocabulary_builder.h"
+#include "data/text/vocabulary_builder.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -43,11 +43,11 @@ class PartEncoder {
 
   const Vocabulary& vocabulary_;
   TokenWriter& writer_;
-  std::string rest_;  // whose tokens hang on the next part
+  std::string rest_;  // whose tokens depend on the next part
   std::vector<int64_t> tokens_;
 };
 
-// The two parts of a text, of which one file, or a file each, is read.
+// The two parts of a text: from one file, or from a file each.
 struct Sources {
   SourceFiles training, validation;
   bool has_validation = false;
@@ -70,7 +70,7 @@ absl::Status check_sides(const Sources& sources) {
     const auto found = trained.find(file.state);
     if (found == trained.end()) continue;
     mistakes.add(file.path, 0,
-                 absl::StrCat("is for validation, but also for training, as ",
+                 absl::StrCat("is in both validation and training, there as ",
                               std::string(found->second), "; leave it out of one of the two"));
   }
   return mistakes.status();
@@ -201,8 +201,8 @@ class TextReading {
         absl::StrCat(paths_to_show(options_.path), " was changed while it was read; start again"));
   }
 
-  // Counts the characters, and collects what the fingerprint is made of; the vocabulary as well
-  // where that needs no cut.
+  // Counts the characters, and collects the parts of the fingerprint; the vocabulary as well where
+  // that needs no cut.
   absl::Status survey() {
     const auto count = [this](std::string_view piece, int64_t& size, StableHash& hash) {
       size += characters_in(piece);
@@ -256,8 +256,8 @@ class TextReading {
     return static_cast<int64_t>(static_cast<double>(training_size_) * options_.train_fraction);
   }
 
-  // Gives the part for training to `train`, calls `end`, and gives all else to `validate`; what
-  // training leaves of its files where validation has files of its own to nobody.
+  // Gives the part for training to `train`, calls `end`, and gives all else to `validate`; but if
+  // validation has files of its own, the rest of training's files to nobody.
   using Take = TextPasses::Take;
   absl::Status read_parts(Take train, absl::FunctionRef<absl::Status()> end, Take validate) {
     int64_t left = training_characters();

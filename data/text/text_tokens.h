@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "data/data_options.h"
 #include "data/file.h"
-#include "data/options.h"
 #include "data/text/token_store.h"
 
 namespace qkv {
 
-// A byte of text is at most one token of 4 bytes: a text of so many bytes takes 128 MiB at most,
-// and about a second to be read again.
+// A byte of text is at most one token of 4 bytes: so such a text takes at most 128 MiB, and about a
+// second to be read again.
 inline constexpr int64_t kLargestInMemory = 32 << 20;
 
 // How a text is read. Other sizes make the same tokens.
@@ -23,7 +23,7 @@ struct TextLimits {
 
 struct ReadText {
   TextTokens text;
-  std::vector<std::string> notes;  // what was left out
+  std::vector<std::string> notes;  // on the parts left out
 };
 
 // The tokens of the files data.path, and of data.validation_path where that is given. Otherwise the

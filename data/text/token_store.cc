@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "data/tokenizer_json.h"
+#include "data/text/tokenizer_json.h"
 #include "framework/core/error.h"
 #include "framework/io/files.h"
 #include "framework/io/safetensors_checksums.h"
@@ -85,7 +85,7 @@ absl::StatusOr<Vocabulary> vocabulary_of_text(const std::string& text) {
   return Vocabulary::create(json.get<std::vector<std::string>>());
 }
 
-// What has the right checksum may still be of another program, so nothing is taken for granted.
+// A file with the right checksum may still be another program's, so nothing is taken for granted.
 std::optional<TextTokens> tokens_from_json(const std::string& path, FileDescriptor file,
                                            const std::string& text, uint64_t block_bytes,
                                            const std::string& key) {

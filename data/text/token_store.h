@@ -7,15 +7,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "framework/io/files.h"
 #include "framework/io/large_file.h"
 
 namespace qkv {
 
 // The tokens of a text, with 1, 2 or 4 bytes each, in blocks of 4,096 bytes that end in a checksum.
-// The blocks are in memory or in a file. A file is read and not mapped: what is mapped counts as
-// memory of the process, and ends it where the file cannot be read.
+// The blocks are in memory or in a file. A file is read and not mapped: a mapping counts as memory
+// of the process, and ends it where the file cannot be read.
 class TokenStore {
  public:
   int64_t size() const { return size_; }
@@ -77,16 +77,16 @@ struct TextTokens {
 
 // The tokens of a large text are a file in $XDG_CACHE_HOME/qkv, or in ~/.cache/qkv, which the next
 // start uses where nothing has changed: the blocks of a TokenStore, a JSON object with all else,
-// its size and its checksum with 8 bytes each, and "qkv text". Its key says of what it was made.
-// Who removes it loses time alone.
+// its size and its checksum with 8 bytes each, and "qkv text". Its key names its sources. Removing
+// it costs time alone.
 
-// All that a vocabulary knows: where two are the same, so are the tokens of every text.
+// The content of a vocabulary: if two are the same, so are the tokens of every text.
 std::string text_of_vocabulary(const Vocabulary& vocabulary);
 
 // The path of the file for a text that is called `name` in it.
 absl::StatusOr<std::string> token_cache_path(const std::string& name);
 
-// None where there is no such file, it has another key, or it is damaged.
+// None if the file is missing or damaged, or has another key.
 std::optional<TextTokens> load_tokens(const std::string& path, const std::string& key);
 
 // Completes the file that the writer, which is finished, has filled with tokens.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # An op of one's own
+# # An op of your own
 #
 # Swish is $x \cdot \sigma(x)$. Its forward pass is NumPy's, its backward pass is written with qkv's ops, so it can be
 # differentiated again.

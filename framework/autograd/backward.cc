@@ -7,7 +7,7 @@
 #include "framework/graph/graph_walk.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/kernels/kernels.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -25,7 +25,7 @@ Tensor accumulated(Tensor sum, const Tensor& term) {
   return sum;
 }
 
-// Adds what one use of an input gives to what the others gave.
+// Adds the gradient from one use of an input to that from the others.
 void add_gradient(const Node& node, size_t i, Tensor& dx, Pending& pending) {
   const Tensor& x = node.inputs()[i];
   if (!x.requires_grad() || !dx.defined()) return;

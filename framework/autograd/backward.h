@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -28,7 +30,7 @@ class Gradients {
 };
 
 // The backward of an op threw, or gave gradients of another number or shape than that of its
-// inputs. The text begins with the op, or "backward of" the op; what was thrown is nested in it.
+// inputs. The text begins with the op, or "backward of" the op; the exception is nested in it.
 class BackwardError : public Error {
  public:
   using Error::Error;
@@ -39,7 +41,7 @@ struct BackwardOptions {
   Tensor cotangent = Tensor();
   // Gradients can be differentiated again.
   bool create_graph = false;
-  // The graph stays for another backward; else each node is let go as soon as the walk has used it.
+  // The graph stays for another backward; else the walk releases each node once it has used it.
   bool keep_graph = false;
   // Tensors between the leaves and the output whose gradients are wanted, too.
   std::vector<Tensor> keep = {};
@@ -49,5 +51,8 @@ struct BackwardOptions {
 // depends on. Throws Error when `output` has no graph, was walked before without keep_graph, or has
 // more than one element and no cotangent; BackwardError when an op's backward is to blame.
 Gradients backward(const Tensor& output, const BackwardOptions& options = {});
+
+// A function that can be differentiated and checked: of any tensors, also masks and indices.
+using TensorFunction = std::function<Tensor(std::span<const Tensor>)>;
 
 }  // namespace qkv

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/core/out_of_memory.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/saved.h"
 

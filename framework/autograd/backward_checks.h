@@ -5,7 +5,7 @@
 
 #include "framework/graph/node.h"
 
-// What may be wrong with a backward walk, and how that is said.
+// The checks of a backward walk, and their error texts.
 namespace qkv {
 
 // The cotangent, or the 1 that stands for it. Throws Error where the walk cannot begin so.

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/autograd/tensor_function.h"
+#include "framework/autograd/backward.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
-#include "framework/core/out_of_memory.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "framework/core/wide.h"
 
 namespace qkv {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "framework/core/dtype.h"
+#include "framework/core/memory/storage.h"
 #include "framework/core/shape.h"
-#include "framework/core/storage.h"
 
 namespace qkv {
 

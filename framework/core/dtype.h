@@ -11,8 +11,8 @@
 namespace qkv {
 
 // The number types of arrays. f32 is the default; f64 is the type of gradient checks, which compute
-// in f128 (see core/wide.h); bf16 is for matrix operands and what is made from them at once; i64
-// holds indices (tokens, targets); boolean holds masks.
+// in f128 (see core/wide.h); bf16 is for matrix operands and their direct results; i64 holds
+// indices (tokens, targets); boolean holds masks.
 enum class DType : uint8_t { f32, f64, f128, bf16, i64, boolean };
 
 // The upper half of a float: 8 bits of exponent, 7 of fraction. Rounds to nearest, ties to even.
@@ -36,7 +36,7 @@ struct BFloat16 {
 std::string_view dtype_name(DType dtype);  // "f32"
 size_t dtype_bytes(DType dtype);           // bytes of one element
 inline bool is_floating(DType dtype) { return dtype <= DType::bf16; }
-// What arithmetic is done in: bf16 is too coarse for it.
+// The type of arithmetic: bf16 is too coarse for it.
 inline DType computed_dtype(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 template <class T>
@@ -74,7 +74,7 @@ decltype(auto) dispatch_floating(std::string_view op, DType dtype, F&& f) {
   }
 }
 
-// The same for every type, for what only moves or converts elements.
+// The same for every type, for code that only moves or converts elements.
 template <class F>
 decltype(auto) dispatch_any(DType dtype, F&& f) {
   switch (dtype) {

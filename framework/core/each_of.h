@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-// What f, which may be the pointer to a member, gives for each element of `all`.
+// The results of f, which may be a pointer to a member, for each element of `all`.
 template <class Range, class F>
 auto each_of(const Range& all, const F& f) {
   std::vector<std::decay_t<decltype(std::invoke(f, *std::begin(all)))>> made;

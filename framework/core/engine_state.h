@@ -14,8 +14,8 @@ namespace kernels {
 class ProductLog;
 }
 
-// Whatever the engine knows of its thread beside its arguments. Each field is set by one kind of
-// guard for as long as it lives, and read where that guard is declared.
+// The engine's state of a thread, beside arguments. One kind of guard sets each field while it
+// lives; the field is read where that guard is declared.
 struct EngineState {
   bool recording = true;                    // NoGrad, RecordGradients
   bool composed_only = false;               // ComposedOnly

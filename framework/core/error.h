@@ -8,8 +8,8 @@
 
 namespace qkv {
 
-// Misuse of the library: what a caller in C++ got wrong. What files, configs and users can get
-// wrong is an absl::Status instead.
+// Misuse of the library: a mistake of a caller in C++. A mistake in a file, a config or by a user
+// is an absl::Status instead.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

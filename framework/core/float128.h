@@ -32,9 +32,6 @@ using Float128 = long double;
 #endif
 static_assert(sizeof(Float128) == 16);
 
-// A number beside the arrays of a formula, as exact as any of theirs.
-using Scalar = Float128;
-
 // The C library's functions.
 namespace float128 {
 #ifdef __SIZEOF_FLOAT128__

@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-// What the program made out of its own numbers, which nothing can be wrong with: else Error.
+// A value that the program made from its own numbers, so that it must be OK: else Error.
 template <class T>
 T sure(absl::StatusOr<T> made) {
   if (!made.ok()) fail(std::string(made.status().message()));

@@ -5,8 +5,8 @@
 #include "framework/core/dtype.h"
 #include "framework/core/engine_state.h"
 
-// Functions that are written in f64, computed in f128: what they compute has no rounding that
-// differences would see.
+// Functions that are written in f64, computed in f128: without any rounding that differences would
+// see.
 namespace qkv {
 
 // While one lives, what its thread would make in f64 it makes in f128: new arrays, constants, casts

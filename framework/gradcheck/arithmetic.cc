@@ -23,30 +23,30 @@ Numbers numbers_of(const Tensor& x) {
   });
 }
 
-std::vector<double> doubles_of(std::span<const Scalar> numbers) {
+std::vector<double> doubles_of(std::span<const Float128> numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-Tensor tensor_of(std::span<const Scalar> numbers, const Shape& shape, DType dtype) {
+Tensor tensor_of(std::span<const Float128> numbers, const Shape& shape, DType dtype) {
   if (dtype == DType::bf16) return Tensor(Array::of(shape, dtype, doubles_of(numbers)));
   Array array(shape, dtype);
   dispatch_floating("gradcheck", array.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::ranges::transform(numbers, array.mutable_data<T>(),
-                           [](Scalar x) { return static_cast<T>(x); });
+                           [](Float128 x) { return static_cast<T>(x); });
   });
   return Tensor(array);
 }
 
-Sum dot(std::span<const Scalar> a, std::span<const Scalar> b) {
+Sum dot(std::span<const Float128> a, std::span<const Float128> b) {
   Sum sum;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) sum.add(a[i] * b[i]);
   return sum;
 }
 
-Scalar largest_of(std::span<const Scalar> x) {
-  Scalar largest = 0;
-  for (const Scalar number : x) largest = std::max(largest, float128::abs(number));
+Float128 largest_of(std::span<const Float128> x) {
+  Float128 largest = 0;
+  for (const Float128 number : x) largest = std::max(largest, float128::abs(number));
   return largest;
 }
 
@@ -59,13 +59,13 @@ Tensor Roundings::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
   return next(op, moved);
 }
 
-std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Float128 unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f) {
   const Roundings roundings(stream, 0);  // with as many fused ops, and no other that changes ops
   return changes_by_rounding(stream, unit, f, f());
 }
 
-std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Float128 unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f,
                                          std::span<const Numbers> exact, uint64_t runs) {
   std::vector<Numbers> changes;
@@ -82,7 +82,7 @@ std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit
   return changes;
 }
 
-Array moved_at_random(const Array& x, Scalar unit, const RandomStream& stream) {
+Array moved_at_random(const Array& x, Float128 unit, const RandomStream& stream) {
   Array moved(x.shape(), x.dtype());
   dispatch_floating("roundings", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();

@@ -13,27 +13,27 @@
 #include "framework/graph/modes.h"
 #include "framework/graph/tensor.h"
 
-// What gradcheck computes with, and what rounding does to it.
+// The arithmetic of gradcheck, and the effect of rounding on it.
 namespace qkv {
 
-using Numbers = std::vector<Scalar>;
+using Numbers = std::vector<Float128>;
 
 // The number type that f runs in. Differences take steps of 2^-k of an element's size: three that
 // suit a smooth f, and where they do not settle it every `stride`-th from 1/8 to the smallest.
 struct Arithmetic {
   DType dtype;
-  Scalar roundoff;           // u
+  Float128 roundoff;         // u
   std::array<int, 3> steps;  // k
   int stride, smallest;      // of k
-  Scalar coarsest;           // what f may round its values to
-  Scalar missed;             // share of a derivative: an error that is larger does not pass
-  Scalar unit;               // of f's values
+  Float128 coarsest;         // what f may round its values to
+  Float128 missed;           // share of a derivative: an error that is larger does not pass
+  Float128 unit;             // of f's values
 
   bool is_f32() const { return unit > roundoff; }
 };
-// An error that may be missed is no larger than this share of what is judged: a derivative that is
-// wrong by a thousandth does not pass.
-inline constexpr Scalar kMissed = 0x1p-10;
+// An error that may be missed is at most this share of the derivative: one that is wrong by a
+// thousandth does not pass.
+inline constexpr Float128 kMissed = 0x1p-10;
 
 // kSingle is of an f that takes f32, between casts from f64 and back.
 // An f that runs in f128 rounds to nothing coarser. One that reads doubles may hand them to any
@@ -45,37 +45,37 @@ inline constexpr Arithmetic kDouble = {DType::f64, 0x1p-53, {9, 15, 21}, 2,
 inline constexpr Arithmetic kSingle = {DType::f64, 0x1p-53, {1, 2, 3}, 1,
                                        16,         0x1p-8,  0x1p-7,    0x1p-26};
 
-// A constant of a formula that is written as a double is off by 2^-53 of itself. What agrees to a
-// few of these has the right formula.
-inline constexpr Scalar kOfConstants = 0x1p-50;
+// A constant written as a double is off by 2^-53 of itself. A formula that agrees to a few of these
+// is right.
+inline constexpr Float128 kConstantError = 0x1p-50;
 
 // A sum that knows how much cancels in it.
 struct Sum {
-  Scalar value = 0, size = 0;  // the sum of the terms, and of their absolute values
+  Float128 value = 0, size = 0;  // the sum of the terms, and of their absolute values
 
-  void add(Scalar term) { value += term, size += float128::abs(term); }
+  void add(Float128 term) { value += term, size += float128::abs(term); }
   void add(const Sum& part) { value += part.value, size += part.size; }
 };
 
 Numbers numbers_of(const Tensor& x);  // f32, f64 or f128
-std::vector<double> doubles_of(std::span<const Scalar> numbers);
-Tensor tensor_of(std::span<const Scalar> numbers, const Shape& shape, DType dtype);
-Sum dot(std::span<const Scalar> a, std::span<const Scalar> b);  // an empty one is zero
-Scalar largest_of(std::span<const Scalar> x);                   // absolute value
+std::vector<double> doubles_of(std::span<const Float128> numbers);
+Tensor tensor_of(std::span<const Float128> numbers, const Shape& shape, DType dtype);
+Sum dot(std::span<const Float128> a, std::span<const Float128> b);  // an empty one is zero
+Float128 largest_of(std::span<const Float128> x);                   // absolute value
 
-// What three runs with Roundings change, times this, bounds what rounding does: the change is about
+// The change by three runs with Roundings, times this, bounds the effect of rounding: it is about
 // normal, and the largest of 3 is below 1/4 of a standard deviation with a probability of 0.008.
-inline constexpr Scalar kOfChance = 32;
+inline constexpr Float128 kMargin = 32;
 
 // x with each number moved at random by up to `unit` of itself.
-Array moved_at_random(const Array& x, Scalar unit, const RandomStream& stream);
+Array moved_at_random(const Array& x, Float128 unit, const RandomStream& stream);
 
-// While one lives, whatever an op reads is moved at random by up to `unit` of itself, and fused ops
-// give way to their pieces. What comes out then differs by as much as rounding to that unit changes
-// it: sums in which much cancels as well, whose terms move as their own roundings move them.
+// While one lives, each number that an op reads is moved at random by up to `unit` of itself, and
+// fused ops run as their parts. The result then differs by about as much as rounding to `unit`
+// would change it, also in sums with cancellation.
 class Roundings final : public Middleware {
  public:
-  Roundings(const RandomStream& stream, Scalar unit)
+  Roundings(const RandomStream& stream, Float128 unit)
       : Middleware(Role::kChanges), stream_(stream), unit_(unit) {}
 
   Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override;
@@ -84,14 +84,14 @@ class Roundings final : public Middleware {
   ComposedOnly composed_only_;
   RandomStream stream_;
   uint64_t moved_ = 0;  // arrays
-  Scalar unit_;
+  Float128 unit_;
 };
 
-// The largest change of each number that f gives, over a few runs with roundings. `exact` is what f
-// gives without them; mutation testing, another middleware, must not have changed that.
-std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+// The largest change of each number that f gives, over a few runs with roundings. `exact` is f's
+// value without them; mutation testing, another middleware, must not have changed that.
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Float128 unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f);
-std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Float128 unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f,
                                          std::span<const Numbers> exact, uint64_t runs = 3);
 

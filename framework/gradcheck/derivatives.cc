@@ -17,7 +17,7 @@
 namespace qkv {
 namespace {
 
-// Keeps what each op that uses `leaf` adds to its gradient.
+// Keeps the term that each op that uses `leaf` adds to its gradient.
 class Contributions final : public Middleware {
  public:
   Contributions(const Tensor& output, const Tensor& leaf) : leaf_(leaf) {
@@ -48,8 +48,8 @@ class Contributions final : public Middleware {
   std::vector<std::vector<double>> terms_;
 };
 
-// The sum of <x_i, u_i>, of which only the derivative is asked for. An op of its own, so that no op
-// of f stands in it: mutation testing changes those.
+// The sum of <x_i, u_i>; only its derivative is used. An op of its own, so that no op of f stands
+// in it: mutation testing changes those.
 class AlongDirections final : public Op {
  public:
   explicit AlongDirections(std::vector<Tensor> u) : u_(std::move(u)) {}
@@ -100,7 +100,7 @@ std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, bool create_gra
   return result;
 }
 
-std::vector<Numbers> Recorded::gradients(std::span<const Scalar> cotangent) const {
+std::vector<Numbers> Recorded::gradients(std::span<const Float128> cotangent) const {
   std::vector<Numbers> result;
   for (const Tensor& g : gradients(tensor_of(cotangent, y_.shape(), y_.dtype()))) {
     result.push_back(g.defined() ? numbers_of(g) : Numbers());

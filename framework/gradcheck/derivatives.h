@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/autograd/tensor_function.h"
+#include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/arithmetic.h"
 #include "framework/graph/recorder.h"
@@ -17,7 +17,7 @@ namespace qkv {
 
 using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
 
-// f recorded at its inputs, every floating one of which is a leaf.
+// f recorded at its inputs; every floating one is a leaf.
 class Recorded {
  public:
   Recorded(const TensorFunction& f, std::span<const Tensor> inputs);
@@ -26,8 +26,8 @@ class Recorded {
   // For each input Jᵀ cotangent; undefined where f does not depend on it. The graph stays.
   std::vector<Tensor> gradients(const Tensor& cotangent, bool create_graph = false) const;
   // The same as numbers; an empty one for undefined.
-  std::vector<Numbers> gradients(std::span<const Scalar> cotangent) const;
-  // What each use of input i adds to its gradient.
+  std::vector<Numbers> gradients(std::span<const Float128> cotangent) const;
+  // The terms that each use of input i adds to its gradient.
   std::vector<std::vector<double>> contributions(size_t i, const Tensor& cotangent) const;
   NamedNumbers saved() const;  // for backward: fields of ops, and what they hand to one another
 

@@ -9,8 +9,8 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kJacobian = 4096;  // entries of a Jacobian that are told one by one
-constexpr Scalar kEnough = 0x1p-20;  // three steps that miss no more than this share are enough
+constexpr int64_t kJacobian = 4096;    // entries of a Jacobian that are checked one by one
+constexpr Float128 kEnough = 0x1p-20;  // three steps that miss no more than this share are enough
 
 int rank_of(Verdict verdict) {
   return verdict == Verdict::kFail ? 2 : verdict == Verdict::kUndecided ? 1 : 0;
@@ -32,14 +32,14 @@ class ElementCheck {
     numeric.cotangent_is_right = true;
     largest_effect_ = 0;
     for (size_t j = 0; j < scales.size(); ++j) {
-      const Scalar effect = float128::abs(analytic(report.input, j) * scales[j]);
+      const Float128 effect = float128::abs(analytic(report.input, j) * scales[j]);
       if (float128::is_finite(effect)) largest_effect_ = std::max(largest_effect_, effect);
     }
     if (!f_.arithmetic().is_f32() && std::ssize(elements) * std::ssize(f_.value()) <= kJacobian) {
       take_rows(report.input);
     }
     if (!rows_.empty()) {
-      numeric.right.resize(outputs), numeric.wrong.resize(outputs), numeric.missing.resize(outputs);
+      numeric.right.resize(outputs), numeric.missing.resize(outputs);
       numeric.moves.resize(outputs);
     }
     for (const int64_t e : elements) check(e, report, numeric);
@@ -50,7 +50,7 @@ class ElementCheck {
   }
 
  private:
-  Scalar analytic(size_t input, size_t element) const {
+  Float128 analytic(size_t input, size_t element) const {
     const Numbers& gradient = formula_.gradients[input];
     return gradient.empty() ? 0 : gradient[element];
   }
@@ -68,16 +68,16 @@ class ElementCheck {
   void check(int64_t e, InputReport& report, NumericGradient& numeric) {
     const auto element = static_cast<size_t>(e);
     const Numbers& scales = f_.scales(report.input);
-    const Scalar scale = scales[element];
+    const Float128 scale = scales[element];
     Direction u(f_.size());
     u[report.input].resize(scales.size());
     u[report.input][element] = scale;
     const auto are_enough = [&](std::span<const Slope> slopes) {
-      bool are_told = is_told(whole(e, report.input, slopes, kEnough));
-      for (size_t k = 0; k < rows_.size() && are_told; ++k) {
-        are_told = is_told(entry(e, k, report.input, slopes[k], kEnough));
+      bool are_resolved = is_resolved(whole(e, report.input, slopes, kEnough));
+      for (size_t k = 0; k < rows_.size() && are_resolved; ++k) {
+        are_resolved = is_resolved(entry(e, k, report.input, slopes[k], kEnough));
       }
-      return are_told;
+      return are_resolved;
     };
     const std::vector<Slope> slopes = slopes_along(f_, u, are_enough);
     far_.clear();
@@ -94,7 +94,7 @@ class ElementCheck {
     }
     look_from_afar(u, all);
     if (all.is_hidden) ask_forward_mode(report.input, all);
-    // What its entries tell, their sum need not.
+    // If its entries decide, their sum need not.
     const bool entries_tell = !rows_.empty() && all.verdict == Verdict::kUndecided && rank == 0;
     if (entries_tell) all.verdict = Verdict::kPass;
     numeric.cotangent_is_right &= all.verdict == Verdict::kPass;
@@ -109,15 +109,16 @@ class ElementCheck {
   }
 
   // By three steps. In place of a zero they may miss a derivative that smaller rounding shows.
-  static bool is_told(const ElementReport& entry) {
+  static bool is_resolved(const ElementReport& entry) {
     const bool is_zero = float128::abs(entry.analytic) <= entry.tolerance;
     return entry.verdict == Verdict::kPass && (!is_zero || entry.numeric == 0);
   }
 
   // The derivative of the dot product of all outputs with the cotangent.
-  ElementReport whole(int64_t e, size_t input, std::span<const Slope> slopes, Scalar missed) const {
+  ElementReport whole(int64_t e, size_t input, std::span<const Slope> slopes,
+                      Float128 missed) const {
     const auto element = static_cast<size_t>(e);
-    const Scalar scale = f_.scales(input)[element];
+    const Float128 scale = f_.scales(input)[element];
     const auto [all, sum] = weighted(slopes, formula_.cotangent, scale);
     ElementReport report;
     report.element = e;
@@ -129,7 +130,7 @@ class ElementCheck {
   }
 
   static std::pair<Slope, Sum> weighted(std::span<const Slope> slopes, const Numbers& weights,
-                                        Scalar scale) {
+                                        Float128 scale) {
     Slope all;
     Sum sum;
     for (size_t k = 0; k < slopes.size(); ++k) add(divided(slopes[k], scale), weights[k], all, sum);
@@ -137,8 +138,8 @@ class ElementCheck {
     return {all, sum};
   }
 
-  // What rounding hides, by a cotangent under which no two derivatives cancel. What stands still at
-  // every step is zero, unless it moves from afar by a slope that rounding could hide here.
+  // A derivative that rounding hides, by a cotangent without cancellation. An output that never
+  // moves has a zero, unless it moves from afar by a slope that rounding could hide here.
   ElementReport uncancelled(ElementReport report, const Direction& u, size_t input,
                             std::span<const Slope> slopes) const {
     const auto element = static_cast<size_t>(report.element);
@@ -149,7 +150,7 @@ class ElementCheck {
       if (slope.value * v[k] < 0) v[k] = -v[k];
       if (slope.value != 0 || slope.left != 0 || slope.right != 0) continue;
       if (far.empty()) far = slopes_from_afar(f_, u);
-      if (far[k] > kOfChance * slope.error) still[k] = {};
+      if (far[k] > kMargin * slope.error) still[k] = {};
     }
     const Numbers gradient = recorded_.gradients(v)[input];
     const auto compared = [&](std::span<const Slope> by) {
@@ -163,20 +164,21 @@ class ElementCheck {
   }
 
   // The derivative of output k.
-  ElementReport entry(int64_t e, size_t k, size_t input, const Slope& slope, Scalar missed) const {
+  ElementReport entry(int64_t e, size_t k, size_t input, const Slope& slope,
+                      Float128 missed) const {
     ElementReport report;
     report.element = e;
     report.output = static_cast<int64_t>(k);
-    const Scalar scale = f_.scales(input)[static_cast<size_t>(e)];
+    const Float128 scale = f_.scales(input)[static_cast<size_t>(e)];
     Sizes sizes = formula_.sizes;
     sizes.beside = largest_effect_of_row(k, input);
     sizes.values = std::max(float128::abs(f_.value()[k]), f_.noise()[k] / sizes.roundoff);
     // An f whose nearest numbers differ by more than f64 rounds may rise and fall between them.
     const bool is_lost = f_.noise()[k] >= 0x1p-40 * float128::abs(f_.value()[k]);
-    if (is_lost && f_.arithmetic().dtype == DType::f64) sizes.coarsest = kOfChance;
+    if (is_lost && f_.arithmetic().dtype == DType::f64) sizes.coarsest = kMargin;
     sizes.noise = noise_of(input, report) * scale;
     sizes.least /= float128::abs(formula_.cotangent[k]);
-    const Scalar derivative = rows_[k].empty() ? 0 : rows_[k][static_cast<size_t>(e)];
+    const Float128 derivative = rows_[k].empty() ? 0 : rows_[k][static_cast<size_t>(e)];
     static_cast<Agreement&>(report) =
         compare(derivative, divided(slope, scale), sizes / scale, missed);
     return report;
@@ -189,7 +191,6 @@ class ElementCheck {
     const int rank = rank_of(entry.verdict);
     const bool is_zero = entry.analytic == 0;
     numeric.right[k] |= rank == 0 && !is_zero;
-    numeric.wrong[k] |= rank != 0;
     numeric.missing[k] |= rank != 0 && is_zero;
     numeric.only_missing &= rank == 0 || is_zero;
     return rank;
@@ -197,7 +198,7 @@ class ElementCheck {
 
   // A zero in f64, where f may be too large to show a derivative: then it is seen from afar.
   void look_from_afar(const Direction& u, ElementReport& entry) {
-    const bool is_zero = entry.verdict == Verdict::kPass && entry.tolerance > 4 * kLeastOfF64 &&
+    const bool is_zero = entry.verdict == Verdict::kPass && entry.tolerance > 4 * kMinF64 &&
                          float128::abs(entry.analytic) <= entry.tolerance;
     if (!is_zero || f_.arithmetic().dtype != DType::f64) return;
     if (far_.empty()) far_ = slopes_from_afar(f_, u);
@@ -215,8 +216,8 @@ class ElementCheck {
     if (f_.arithmetic().dtype != DType::f128) return;
     if (entry.element != moved_) take_column(input, entry.element);
     if (column_.empty()) return;
-    const Scalar told = entry.output < 0 ? dot(column_, formula_.cotangent).value
-                                         : column_[static_cast<size_t>(entry.output)];
+    const Float128 told = entry.output < 0 ? dot(column_, formula_.cotangent).value
+                                           : column_[static_cast<size_t>(entry.output)];
     if (!tell_the_same(entry.analytic, told, noise_of(input, entry))) return;
     entry.verdict = Verdict::kPass;
     entry.note = "rounding hides it from differences; forward mode gives the same";
@@ -238,36 +239,36 @@ class ElementCheck {
     }
   }
 
-  // Of a derivative, as backward rounds it.
-  Scalar noise_of(size_t input, const ElementReport& entry) const {
+  // The noise of a derivative, as backward rounds it.
+  Float128 noise_of(size_t input, const ElementReport& entry) const {
     if (formula_.noise[input].empty()) return 0;
-    const Scalar noise = kOfChance * formula_.noise[input][static_cast<size_t>(entry.element)];
+    const Float128 noise = kMargin * formula_.noise[input][static_cast<size_t>(entry.element)];
     if (entry.output < 0) return noise;
     return noise / float128::abs(formula_.cotangent[static_cast<size_t>(entry.output)]);
   }
 
-  // What an element does to an output is its derivative times its scale.
-  Scalar largest_effect_of_row(size_t k, size_t input) const {
+  // The effect of an element on an output is its derivative times its scale.
+  Float128 largest_effect_of_row(size_t k, size_t input) const {
     const Numbers& scales = f_.scales(input);
-    Scalar largest = 0;
+    Float128 largest = 0;
     for (size_t j = 0; j < rows_[k].size(); ++j) {
-      const Scalar effect = float128::abs(rows_[k][j] * scales[j]);
+      const Float128 effect = float128::abs(rows_[k][j] * scales[j]);
       if (float128::is_finite(effect)) largest = std::max(largest, effect);
     }
     return largest;
   }
 
-  static Slope divided(Slope slope, Scalar scale) {
-    for (Scalar* each : {&slope.value, &slope.error, &slope.left, &slope.right, &slope.sides_error,
-                         &slope.nearby}) {
+  static Slope divided(Slope slope, Float128 scale) {
+    for (Float128* each : {&slope.value, &slope.error, &slope.left, &slope.right,
+                           &slope.sides_error, &slope.nearby}) {
       *each /= scale;
     }
     return slope;
   }
 
   // all += weight slope
-  static void add(const Slope& slope, Scalar weight, Slope& all, Sum& sum) {
-    const Scalar left = weight * slope.left, right = weight * slope.right;
+  static void add(const Slope& slope, Float128 weight, Slope& all, Sum& sum) {
+    const Float128 left = weight * slope.left, right = weight * slope.right;
     sum.add(weight * slope.value);
     all.error += float128::abs(weight) * slope.error;
     all.sides_error += float128::abs(weight) * slope.sides_error;
@@ -293,8 +294,8 @@ class ElementCheck {
   const Recorded& recorded_;
   const FormulaCheck& formula_;
   int worst_;
-  Scalar missed_;
-  Scalar largest_effect_ = 0;
+  Float128 missed_;
+  Float128 largest_effect_ = 0;
   std::vector<Numbers> rows_;  // by output; empty: there are too many entries
   std::optional<ForwardMode> forward_mode_;
   Numbers far_;         // the slopes of the element from afar

@@ -75,7 +75,7 @@ class ExactChecks {
   }
 
  private:
-  // Of these inputs together.
+  // Checks these inputs together.
   void check_along_u(std::span<const size_t> inputs, InputReport& report) {
     std::vector<Tensor> u(f_.size());
     along_u_ = {};
@@ -107,15 +107,15 @@ class ExactChecks {
   Agreement against(const Numbers& ju, std::span<const size_t> inputs, const char* differs,
                     const Way& way) const {
     const Sum other = dot(ju, formula_.cotangent);
-    const auto compared = [&](Scalar change) {
+    const auto compared = [&](Float128 change) {
       Agreement result = compare_exact(along_u_.value, other.value, along_u_.size + other.size,
-                                       formula_.sizes.rounding() + kOfChance * change);
+                                       formula_.sizes.rounding() + kMargin * change);
       if (result.verdict == Verdict::kFail) result.note = differs;
       return result;
     };
     Agreement result = compared(0);
     if (result.verdict == Verdict::kPass || !may_be_rounding_) return result;
-    Scalar change = dot(changes_of(way), formula_.cotangent).size;
+    Float128 change = dot(changes_of(way), formula_.cotangent).size;
     for (const size_t i : inputs) {
       const auto by_composed = [&](const OtherWays& w) { return w.gradients(i)[1]; };
       change += dot(changes_of(by_composed), formula_.direction[i]).size;
@@ -123,8 +123,8 @@ class ExactChecks {
     return compared(change);
   }
 
-  // How far rounding moves what way(ways) gives: a composed formula may lose what a fused one
-  // keeps, as 1 + erf(x) does far on the left.
+  // How far rounding moves the result of way(ways): a composed formula may lose digits that a fused
+  // one keeps, as 1 + erf(x) does far on the left.
   template <class Way>
   Numbers changes_of(const Way& way) const {
     return changes_by_rounding(RandomStream(0).derive("exact"), f_.arithmetic().roundoff, [&] {
@@ -148,13 +148,13 @@ class ExactChecks {
 
   void compare_elements(const Numbers& fused, const Numbers& composed, const Numbers& changes,
                         InputReport& report) const {
-    const Scalar largest = std::max(largest_of(fused), largest_of(composed));
+    const Float128 largest = std::max(largest_of(fused), largest_of(composed));
     const Numbers& scales = f_.scales(report.input);
     for (size_t j = 0; j < std::max(fused.size(), composed.size()); ++j) {
-      const Scalar change = composed.empty() ? 0 : changes[j];
+      const Float128 change = composed.empty() ? 0 : changes[j];
       const Agreement agreement =
           compare_exact(fused.empty() ? 0 : fused[j], composed.empty() ? 0 : composed[j], largest,
-                        formula_.sizes.rounding() / scales[j] + kOfChance * change);
+                        formula_.sizes.rounding() / scales[j] + kMargin * change);
       const bool is_worse = !(agreement.error <= report.composed.error);
       if (!is_worse && agreement.verdict == Verdict::kPass) continue;
       if (!is_worse && report.composed.verdict == Verdict::kFail) continue;
@@ -170,19 +170,19 @@ class ExactChecks {
   const FormulaCheck& formula_;
   Tensor cotangent_;
   OtherWays ways_;
-  bool may_be_rounding_;  // what does not agree; not where the formula is wrong
+  bool may_be_rounding_;  // a disagreement; not where the formula is wrong
   Sum along_u_;           // of the input that is checked
 };
 
-constexpr Scalar kUnit = 0x1p-53;
+constexpr Float128 kUnit = 0x1p-53;
 
 void compare_in_f64(const Numbers& exact, const Numbers& in_f64, const Numbers& changes,
-                    Scalar rounding, InputReport& report) {
-  const Scalar largest = largest_of(exact);
+                    Float128 rounding, InputReport& report) {
+  const Float128 largest = largest_of(exact);
   for (size_t j = 0; j < exact.size(); ++j) {
-    const Scalar error = float128::abs(in_f64[j] - exact[j]);
-    const Scalar bound = kOfChance * (changes[j] + kUnit * float128::abs(exact[j])) +
-                         std::numeric_limits<double>::min();
+    const Float128 error = float128::abs(in_f64[j] - exact[j]);
+    const Float128 bound = kMargin * (changes[j] + kUnit * float128::abs(exact[j])) +
+                           std::numeric_limits<double>::min();
     if (j > 0 && !(static_cast<double>(error) > report.in_f64.error)) continue;
     static_cast<Agreement&>(report.in_f64) = {
         .verdict = error <= bound ? Verdict::kPass : Verdict::kFail,
@@ -206,7 +206,7 @@ void check_exactly(const Probe& f, const Recorded& recorded, const FormulaCheck&
   ExactChecks(f, recorded, formula).check(reports);
 }
 
-Agreement check_symmetry(const Probe& f, std::span<const Scalar> cotangent, RandomStream stream) {
+Agreement check_symmetry(const Probe& f, std::span<const Float128> cotangent, RandomStream stream) {
   const Tensor v = tensor_of(cotangent, f.value_shape(), f.arithmetic().dtype);
   const TensorFunction scalar = [&](std::span<const Tensor> x) { return sum(f.function()(x) * v); };
   std::vector<Tensor> u, w;
@@ -227,9 +227,9 @@ Agreement check_symmetry(const Probe& f, std::span<const Scalar> cotangent, Rand
   const auto difference = [&] {
     return std::vector<Numbers>{{product(u, w).value - product(w, u).value}};
   };
-  const auto compared = [&](Scalar change) {
+  const auto compared = [&](Float128 change) {
     return compare_exact(left.value, right.value, left.size + right.size,
-                         f.arithmetic().roundoff + kOfChance * change);
+                         f.arithmetic().roundoff + kMargin * change);
   };
   Agreement result = compared(0);
   if (result.verdict == Verdict::kFail) {

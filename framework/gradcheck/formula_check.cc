@@ -11,29 +11,29 @@ namespace {
 
 constexpr int64_t kEachElement = 256;  // of an input, that are all looked at by themselves
 constexpr int64_t kSmallest = 4;       // a part of a larger input that is not halved
-constexpr int64_t kFound = 8;          // wrong elements that are enough of a larger input
+constexpr int64_t kEnoughWrong = 8;    // wrong elements that are enough of a larger input
 
 // v · (J u) and (Jᵀ v) · u.
 struct Sides {
   Sum numeric, analytic;
-  Scalar error = 0, sides_error = 0;  // of the numeric side, and of its one-sided slopes
-  Scalar rounding = 0;
-  Scalar judged = 0;  // the smallest effect that must not be missed
+  Float128 error = 0, sides_error = 0;  // of the numeric side, and of its one-sided slopes
+  Float128 rounding = 0;
+  Float128 judged = 0;  // the smallest effect that must not be missed
   bool settles = true;
 
-  Scalar size() const { return numeric.size + analytic.size; }
-  Scalar difference() const { return float128::abs(numeric.value - analytic.value); }
-  Scalar missed() const { return 4 * error + kOfConstants * size() + rounding; }
-  // Whether an error that matters would show. A NaN does not tell it.
-  bool are_told() const {
+  Float128 size() const { return numeric.size + analytic.size; }
+  Float128 difference() const { return float128::abs(numeric.value - analytic.value); }
+  Float128 missed() const { return 4 * error + kConstantError * size() + rounding; }
+  // Whether an error that matters would show. Not beside a NaN.
+  bool are_resolved() const {
     if (!settles || !float128::is_finite(size()) || !float128::is_finite(error)) return false;
-    return std::max(missed(), 4 * sides_error / kOfSides) <= kMissed * judged + 4 * kLeastOfF64;
+    return std::max(missed(), 4 * sides_error / kSideMargin) <= kMissed * judged + 4 * kMinF64;
   }
-  bool agree() const { return are_told() && difference() <= missed(); }
-  bool are_enough() const { return agree() && error <= kOfConstants * size(); }
+  bool agree() const { return are_resolved() && difference() <= missed(); }
+  bool are_enough() const { return agree() && error <= kConstantError * size(); }
   // By more than any rounding explains.
   bool plainly_differ() const {
-    return are_told() && error <= kOfConstants * size() &&
+    return are_resolved() && error <= kConstantError * size() &&
            difference() > 0x1p-24 * size() + rounding;
   }
 };
@@ -138,12 +138,12 @@ class FormulaChecker {
 
   Numbers cotangent_for(std::span<const Slope> slopes) const {
     RandomStream stream = stream_.derive("cotangent");
-    Scalar largest = 0;
+    Float128 largest = 0;
     for (const Slope& slope : slopes) {
       if (float128::is_finite(slope.value)) largest = std::max(largest, float128::abs(slope.value));
     }
     if (largest == 0) largest = 1;
-    const Scalar least = largest * 0x1p-900;
+    const Float128 least = largest * 0x1p-900;
     Numbers v;
     for (const Slope& slope : slopes) {
       // One that stands still counts as the one that moves most.
@@ -151,8 +151,8 @@ class FormulaChecker {
       v.push_back(random_factor(stream) /
                   (moves ? std::max(float128::abs(slope.value), least) : largest));
     }
-    const Scalar largest_weight = largest_of(v);
-    for (Scalar& weight : v) weight /= largest_weight;
+    const Float128 largest_weight = largest_of(v);
+    for (Float128& weight : v) weight /= largest_weight;
     return v;
   }
 
@@ -179,7 +179,7 @@ class FormulaChecker {
   Sides with_few_outputs(std::span<const Slope> slopes) const {
     RandomStream stream = stream_.derive("few outputs");
     Numbers few = result_.cotangent;
-    for (Scalar& weight : few) weight *= stream.uniform() < 0.5 ? 0 : 1;
+    for (Float128& weight : few) weight *= stream.uniform() < 0.5 ? 0 : 1;
     few[0] = 0;
     Sides sides = sides_of(slopes, result_.direction, few, recorded_.gradients(few));
     sides.judged = sides_[0].size();
@@ -191,17 +191,17 @@ class FormulaChecker {
     report = {};
     for (const InputReport& input : reports_) report.inputs += input.shape.size();
     report.outputs = std::ssize(f_.value());
-    report.told_to = kInfinityOf<double>;
-    for (const Sides& sides : sides_) {  // the one that tells most
+    report.resolved_to = kInfinityOf<double>;
+    for (const Sides& sides : sides_) {  // the one with the best resolution
       // All are zero.
       if (sides.analytic.size <= sides.rounding && sides.difference() <= sides.missed()) continue;
-      const auto told_to = static_cast<double>(sides.error / sides.size());
-      if (!(told_to < report.told_to) && sides.agree()) continue;
-      report.told_to = told_to;
+      const auto resolved_to = static_cast<double>(sides.error / sides.size());
+      if (!(resolved_to < report.resolved_to) && sides.agree()) continue;
+      report.resolved_to = resolved_to;
       report.disagreement = static_cast<double>(sides.difference() / sides.size());
       if (!sides.agree()) return;
     }
-    if (report.told_to == kInfinityOf<double>) report.told_to = 0;  // no derivative
+    if (report.resolved_to == kInfinityOf<double>) report.resolved_to = 0;  // no derivative
   }
 
   // All elements of a small input; of a large one those that are wrong, if there are any.
@@ -224,12 +224,12 @@ class FormulaChecker {
     return elements;
   }
 
-  // By halving what does not agree.
+  // By halving the part that does not agree.
   std::vector<int64_t> wrong_ones(const Part& whole) const {
     const Direction u = by_effect();
     std::vector<int64_t> found;
     std::vector<Part> parts = {whole};
-    const int64_t enough = options_.only_verdict ? 1 : kFound;
+    const int64_t enough = options_.only_verdict ? 1 : kEnoughWrong;
     while (!parts.empty() && std::ssize(found) < enough) {
       const Part part = parts.back();
       parts.pop_back();

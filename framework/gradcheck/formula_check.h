@@ -38,15 +38,14 @@ struct FormulaCheck {
   std::vector<NumericGradient> numeric;  // of the inputs that do not pass
 };
 
-// Fills in the verdict, the counts and the worst elements of each report, of which there is one for
-// each floating input.
+// Fills in the verdict, the counts and the worst elements of each report: one for each floating
+// input.
 FormulaCheck check_formula(Probe& f, const Recorded& recorded, const RandomStream& stream,
                            const GradcheckOptions& options, std::span<InputReport> reports);
 
 // Moves some elements of one input, each by itself, where the formula does not agree at a random
-// direction. Fills in the report's verdict, counts and worst elements, of which there are `worst`
-// at most: each element against the cotangent of `formula`, and where the Jacobian is small each of
-// its entries.
+// direction. Fills in the report's verdict, counts and worst elements, at most `worst`: each
+// element against the cotangent of `formula`, and where the Jacobian is small each of its entries.
 NumericGradient check_elements(const Probe& f, const Recorded& recorded,
                                const FormulaCheck& formula, std::span<const int64_t> elements,
                                int worst, InputReport& report);

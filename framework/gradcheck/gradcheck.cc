@@ -43,7 +43,7 @@ void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& option
         absl::StrCat("gradcheck: needs f64 or f32: input ", i, " is ", inputs[i].describe(),
                      ", which holds too few digits to tell a wrong derivative from a rounded one"));
   }
-  if (!any) fail("gradcheck: no input has a gradient: none is f64 or f32");
+  if (!any) fail("gradcheck: no input is f64 or f32, so there is nothing to check");
 }
 
 // Copies of the inputs, moved at random by `by` at most.
@@ -54,7 +54,7 @@ std::vector<Tensor> moved(std::span<const Tensor> inputs, double by, const Rando
     if (!is_floating(x.dtype()) || by == 0.0) continue;
     RandomStream random = stream.derive(result.size() - 1);
     Numbers numbers = numbers_of(x);
-    for (Scalar& each : numbers) each += by * (2.0 * random.uniform() - 1.0);
+    for (Float128& each : numbers) each += by * (2.0 * random.uniform() - 1.0);
     result.back() = tensor_of(numbers, x.shape(), x.dtype());
   }
   return result;
@@ -215,8 +215,8 @@ class Check {
                   b = recorded.gradients(rest)[input];
     if (a.size() != whole.size() || b.size() != whole.size()) return true;  // there is none
     for (size_t j = 0; j < whole.size(); ++j) {
-      const Scalar size = float128::abs(a[j]) + float128::abs(b[j]);
-      if (float128::abs(a[j] + b[j] - whole[j]) > kOfConstants * size) return false;
+      const Float128 size = float128::abs(a[j]) + float128::abs(b[j]);
+      if (float128::abs(a[j] + b[j] - whole[j]) > kConstantError * size) return false;
     }
     return true;
   }
@@ -240,7 +240,7 @@ class Check {
   GradcheckReport report_;
 };
 
-// Where f narrows its numbers, an error that comes of it is none of f's.
+// Where f narrows its numbers, the resulting error is not f's.
 std::optional<GradcheckReport> checked_wide(const TensorFunction& f, std::span<const Tensor> inputs,
                                             const GradcheckOptions& options,
                                             std::string& narrowed_by) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/autograd/tensor_function.h"
-#include "framework/core/terminal.h"
+#include "framework/autograd/backward.h"
+#include "framework/core/text/terminal.h"
 #include "framework/gradcheck/gradcheck_report.h"
 #include "framework/graph/tensor.h"
 
@@ -23,7 +23,7 @@ struct GradcheckOptions {
   // Stops where it is clear that a derivative is wrong: perhaps before it is known which, without a
   // diagnosis, and without a word on the others.
   bool only_verdict = false;
-  TellProgress tell = tell_nobody;  // hears which check is made
+  TellProgress tell = tell_nobody;  // gets the name of each check
   // Says what is wrong with a gradient that fails, where it knows the pattern, in the report.
   std::function<std::string(const WrongGradient&)> diagnose = nullptr;
   // Says which op is wrong, where f does not pass and is made of several.
@@ -43,7 +43,7 @@ struct GradcheckOptions {
 //   2. the dot-product test <Ju, v> = <u, Jᵀv>, with Ju from the backward of backward;
 //   3. the composed formulas, against the fused ones that training runs;
 //   4. forward mode: Ju by a rule for each op that is not made from its backward. Where f has an op
-//      without a rule, a note says so, and it is no failure.
+//      without a rule, a note says so, which is not a failure.
 //
 // Then the gradient in f64 is held against that in f128, for what its kernels round
 // (check_in_f64 in exact_checks.h).
@@ -52,15 +52,15 @@ struct GradcheckOptions {
 // cannot run in f128. It is checked in f64 by the same ways, and the report says so. Rounding may
 // then hide a derivative, which is undecided.
 //
-// What is not finite fails. At a kink a gradient between the slopes of both sides is undecided, and
-// any other fails.
+// A number that is not finite fails. At a kink a gradient between the slopes of both sides is
+// undecided, and any other fails.
 //
 // Where the backward of an op throws, or gives gradients of a wrong number or shape, every input
 // fails, with what it did as the note.
 //
-// An f of f32 inputs is checked as it is, by steps of f32 and by what its own rounding is measured
-// to be: an element of the gradient passes where an error of 1/128 of it would show. What rounding
-// hides is undecided.
+// An f of f32 inputs is checked as it is, by steps of f32 and by a measurement of its rounding: an
+// element of the gradient passes where an error of 1/128 of it would show. What rounding hides is
+// undecided.
 //
 // f must give the same bits each time. Every floating input is checked, whether or not it is a
 // leaf; masks and indices are passed on. Throws Error for bf16 inputs: they hold too few digits to

@@ -115,11 +115,12 @@ std::string InputReport::to_text() const {
 std::string FormulaReport::to_text() const {
   const std::string of_what = absl::StrCat(inputs, " x ", outputs, " derivatives");
   if (verdict != Verdict::kPass) {
-    return absl::StrFormat("%s over %s: off by %.0e (told to %.0e)",
+    return absl::StrFormat("%s over %s: off by %.0e (resolved to %.0e)",
                            verdict == Verdict::kFail ? "does not agree" : "is undecided", of_what,
-                           disagreement, told_to);
+                           disagreement, resolved_to);
   }
-  return absl::StrFormat("agrees to %.0e over %s (told to %.0e)", disagreement, of_what, told_to);
+  return absl::StrFormat("agrees to %.0e over %s (resolved to %.0e)", disagreement, of_what,
+                         resolved_to);
 }
 
 Verdict GradcheckReport::verdict() const {
@@ -146,7 +147,7 @@ std::string GradcheckReport::to_text() const {
   return text;
 }
 
-std::string digits_of(Scalar x) {
+std::string digits_of(Float128 x) {
   if (x != x) return "nan";  // of either sign
   char text[64];
 #ifdef __SIZEOF_FLOAT128__

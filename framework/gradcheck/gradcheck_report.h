@@ -12,20 +12,21 @@
 
 namespace qkv {
 
-// kUndecided: the numbers settle neither way, as at a kink. It is no pass.
+// kUndecided: the numbers settle neither way, as at a kink. That does not pass.
 enum class Verdict { kPass, kFail, kUndecided };
 std::string_view verdict_name(Verdict verdict);  // "PASS", "FAIL", "UNDECIDED"
 Verdict worse(Verdict a, Verdict b);             // a failure is worse than no decision
 
-// Two numbers that must agree: |analytic - numeric| <= tolerance. What is not finite never agrees.
+// Two numbers that must agree: |analytic - numeric| <= tolerance. Numbers that are not finite never
+// agree.
 struct Agreement {
   Verdict verdict = Verdict::kPass;
-  Scalar analytic = 0, numeric = 0;
+  Float128 analytic = 0, numeric = 0;
   double error = 0.0;            // |analytic - numeric|
   double estimated_error = 0.0;  // of `numeric`
   double tolerance = 0.0;        // a few times estimated_error is part of it
   bool is_hidden = false;        // by the rounding of the function: no difference tells it
-  std::string note = "";         // why it is no pass, or what is special about it
+  std::string note = "";         // why it does not pass, or what is special about it
 };
 
 // One derivative: of an output by an element of the input.
@@ -56,40 +57,40 @@ struct InputReport {
   ElementReport composed = {};  // Jᵀv as training has it, and by the composed formulas: the element
                                 // where they differ most
   Agreement forward = {};            // <u, Jᵀv> by backward, <Ju, v> by forward mode
-  std::string no_forward_rule = "";  // the op that has none, so that there is no forward mode
+  std::string no_forward_rule = "";  // the op without one: f has no forward mode
 
-  // Jᵀv in f64 beside f128: the element that has lost the most. Its tolerance is what rounding may
-  // do (check_in_f64 in exact_checks.h). Not at order 2.
+  // Jᵀv in f64 beside f128: the element that has lost the most. Its tolerance is the effect of
+  // rounding (check_in_f64 in exact_checks.h). Not at order 2.
   ElementReport in_f64 = {};
   double digits = 0.0;  // that f64 keeps there, of the largest element; 0: it was not compared
 
-  std::string diagnosis = "";  // what went wrong, where the pattern is known
+  std::string diagnosis = "";  // the mistake, where the pattern is known
   std::string note = "";
 
   bool passed() const { return verdict == Verdict::kPass; }
   std::string to_text() const;  // a few lines, the last one ended
 };
 
-// What differences say of one input, for the diagnosis of a wrong gradient.
+// The derivatives of one input by differences, for the diagnosis of a wrong gradient.
 struct NumericGradient {
   std::vector<int64_t> elements = {};  // that were looked at
   // The derivatives of the dot product with the cotangent, by these; `error` is that of `numeric`.
   std::vector<double> analytic = {}, numeric = {}, error = {};
-  // For each output, where the Jacobian is small: whether some entry is right and not zero, whether
-  // some is wrong, and whether some is zero that should not be.
-  std::vector<char> right = {}, wrong = {}, missing = {};
+  // For each output, where the Jacobian is small: whether some entry is right and not zero, and
+  // whether some is zero that should not be.
+  std::vector<char> right = {}, missing = {};
   // For each output, where the Jacobian is small, whether it moves with each of `elements`.
   std::vector<std::vector<char>> moves = {};
   bool only_missing = true;         // no entry is wrong in another way
   bool cotangent_is_right = false;  // `analytic` is right in all elements; single outputs are not
 };
 
-// What a gradient that failed is of: numbers of the input x, of y = f(x) and of the cotangent dy.
+// A gradient that failed, with the numbers of the input x, of y = f(x) and of the cotangent dy.
 struct WrongGradient {
   const InputReport& report;
   const NumericGradient& gradient;
   std::vector<double> x, y, dy;
-  // By name, of the other inputs, and of what the ops save.
+  // By name, of the other inputs, and those that the ops save.
   std::vector<std::pair<std::string, std::vector<double>>> others = {};
   std::vector<std::vector<double>> contributions;  // of each use of the input
   bool is_linear = true;  // the gradient for dy is the sum of those of the outputs, times dy
@@ -101,9 +102,9 @@ struct FormulaReport {
   int order = 1;
   int64_t inputs = 0, outputs = 0;  // elements of each
   double disagreement = 0.0;        // |difference| / the sum of the terms' sizes
-  double told_to = 0.0;             // the same of what differences may be off by
+  double resolved_to = 0.0;         // the same of the possible error of differences
 
-  std::string to_text() const;  // "agrees to 4e-23 over 1344 x 256 derivatives (told to 1e-20)"
+  std::string to_text() const;  // "agrees to 4e-23 over 1344 x 256 derivatives (resolved to 1e-20)"
 };
 
 struct GradcheckReport {
@@ -114,9 +115,8 @@ struct GradcheckReport {
   Agreement hessian_symmetry = {};
   // Or "f64", where f reads its numbers as doubles, or "f32", where an input is f32.
   std::string computed_in = "f128";
-  // What the backward of an op did wrong, so that there is no gradient: it threw, or gave gradients
-  // of another number or shape than that of the inputs. Then no input has derivatives, and all
-  // fail.
+  // The mistake of an op's backward that left no gradient: it threw, or gave gradients of another
+  // number or shape than that of the inputs. Then no input has derivatives, and all fail.
   std::string backward_error = "";
   // Where f is made of several ops and does not pass: the first of them that does not pass when it
   // is checked alone, and its own report (GradcheckOptions::name_wrong_op).
@@ -131,6 +131,6 @@ struct GradcheckReport {
   std::string to_text() const;  // every input, and a verdict
 };
 
-std::string digits_of(Scalar x);  // to 20 digits
+std::string digits_of(Float128 x);  // to 20 digits
 
 }  // namespace qkv

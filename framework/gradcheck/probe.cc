@@ -12,18 +12,18 @@
 namespace qkv {
 namespace {
 
-// The most that a rounding moves a value, in what Roundings change it by: that is what few samples
-// show, and kOfChance counts on less.
-constexpr Scalar kSure = 8;
+// The most that a rounding moves a value, as a multiple of the change by Roundings: few samples
+// show that much, and kMargin counts on less.
+constexpr Float128 kSure = 8;
 
-Scalar power_of_two_at(Scalar x) {
+Float128 power_of_two_at(Float128 x) {
   const auto size = static_cast<double>(float128::abs(x));
   return std::isfinite(size) && size > 0.0 ? std::exp2(std::floor(std::log2(size))) : 1.0;
 }
 
-// The largest that divides x; a large one for 0, and 0 for what is not finite.
-Scalar power_of_two_in(Scalar x) {
-  if (x == 0) return kInfinityOf<Scalar>;
+// The largest that divides x; a large one for 0, and 0 if x is not finite.
+Float128 power_of_two_in(Float128 x) {
+  if (x == 0) return kInfinityOf<Float128>;
   int exponent = 0;
   const double fraction = std::frexp(static_cast<double>(x), &exponent);
   if (!std::isfinite(fraction)) return 0;
@@ -32,23 +32,23 @@ Scalar power_of_two_in(Scalar x) {
 }
 
 Numbers scales_of(const Numbers& x, bool alike) {
-  const Scalar of_zero = power_of_two_at(largest_of(x));
+  const Float128 of_zero = power_of_two_at(largest_of(x));
   Numbers scales;
   scales.reserve(x.size());
-  for (const Scalar each : x)
+  for (const Float128 each : x)
     scales.push_back(each == 0 || alike ? of_zero : power_of_two_at(each));
   return scales;
 }
 
-constexpr Scalar kSmall = 0x1p-20;  // an effect beside the largest
+constexpr Float128 kSmall = 0x1p-20;  // an effect beside the largest
 
 // ± 1 to ± 2 in 10 bits: a number of 53 bits is moved by it exactly.
-Scalar random_short_factor(RandomStream& stream) {
+Float128 random_short_factor(RandomStream& stream) {
   const double size = 1.0 + std::floor(0x1p10 * stream.uniform()) * 0x1p-10;
   return stream.uniform() < 0.5 ? -size : size;
 }
 
-Scalar effect(const Numbers& gradient, const Numbers& u, size_t j) {
+Float128 effect(const Numbers& gradient, const Numbers& u, size_t j) {
   return gradient.empty() ? 0 : float128::abs(gradient[j] * u[j]);
 }
 
@@ -58,7 +58,7 @@ void for_each_effect(std::span<const Numbers> gradients, auto& u, auto visit) {
   }
 }
 
-bool counts(Scalar effect, Scalar zero) { return effect > zero && float128::is_finite(effect); }
+bool counts(Float128 effect, Float128 zero) { return effect > zero && float128::is_finite(effect); }
 
 }  // namespace
 
@@ -101,15 +101,15 @@ Numbers Probe::measured_noise(uint64_t runs) const {
   return noise;
 }
 
-// The resolution of a value: it is a multiple of it, if that is a power of two; and where it stands
-// still for some small steps, it is no larger than the least that others move it. And f(x + d) +
-// f(x - d) - 2 f(x) falls as d² where f is smooth.
+// The resolution of a value: if a power of two, it divides the value; and if some small steps leave
+// the value unchanged, it is at most the smallest change by other steps. And f(x + d) + f(x - d) -
+// 2 f(x) falls as d² where f is smooth.
 void Probe::measure_resolution() {
   constexpr std::array kSizes = {3, 19, 22, 22, 52, 7, 19, 22, 22, 52, 11, 19, 22, 22, 26, 26, 52};
   constexpr int kSmall = 19, kTiny = 22, kNeighbour = 52;  // the last along a direction
-  constexpr Scalar kFull = 0x1p-45;  // what is rounded to less has the digits of f64
+  constexpr Float128 kFull = 0x1p-45;  // a number with a coarser rounding has the digits of f64
   const size_t outputs = value_.size();
-  Numbers divisor(outputs), least_move(outputs, kInfinityOf<Scalar>), bend(outputs);
+  Numbers divisor(outputs), least_move(outputs, kInfinityOf<Float128>), bend(outputs);
   std::ranges::transform(value_, divisor.begin(), power_of_two_in);
   std::vector<char> stands_still(outputs);
   RandomStream factors = stream_.derive("resolution");
@@ -120,11 +120,11 @@ void Probe::measure_resolution() {
       u = moved_by_size(*this, stream_.derive("resolution").derive(++directions));
       bend.assign(outputs, 0);
     }
-    const Scalar t = std::ldexp(1.0 - 0.5 * factors.uniform(), -size);
+    const Float128 t = std::ldexp(1.0 - 0.5 * factors.uniform(), -size);
     const Numbers above = at(u, t), below = at(u, -t);
     for (size_t k = 0; k < outputs; ++k) {
-      for (const Scalar y : {above[k], below[k]}) {
-        const Scalar move = float128::abs(y - value_[k]);
+      for (const Float128 y : {above[k], below[k]}) {
+        const Float128 move = float128::abs(y - value_[k]);
         if (size == kNeighbour) {
           least_noise_[k] = std::max(least_noise_[k], move);
           continue;
@@ -133,15 +133,15 @@ void Probe::measure_resolution() {
         if (move > 0) least_move[k] = std::min(least_move[k], move);
         if (move == 0 && size >= kSmall) stands_still[k] = 1;
       }
-      const Scalar second = float128::abs(above[k] + below[k] - 2 * value_[k]) / 2;
+      const Float128 second = float128::abs(above[k] + below[k] - 2 * value_[k]) / 2;
       if (size < kTiny) bend[k] = std::max(bend[k], second / (t * t));
       if (size == kTiny) roughness_[k] = std::max(roughness_[k], second - 4 * bend[k] * t * t);
     }
     if (size == kNeighbour) u.clear();
   }
   for (size_t k = 0; k < outputs; ++k) {
-    const Scalar size = float128::abs(value_[k]), coarsest = arithmetic_.coarsest * size;
-    Scalar resolution = float128::is_finite(least_move[k]) ? std::min(divisor[k], coarsest) : 0;
+    const Float128 size = float128::abs(value_[k]), coarsest = arithmetic_.coarsest * size;
+    Float128 resolution = float128::is_finite(least_move[k]) ? std::min(divisor[k], coarsest) : 0;
     if (stands_still[k] != 0 && least_move[k] <= coarsest) {
       resolution = std::max(resolution, least_move[k]);
     }
@@ -151,7 +151,7 @@ void Probe::measure_resolution() {
   }
 }
 
-Scalar Probe::step(int k) const {
+Float128 Probe::step(int k) const {
   RandomStream stream = stream_.derive("step").derive(static_cast<uint64_t>(k));
   return std::ldexp(1.0 + arithmetic_.stride / 4.0 * stream.uniform(), -k);
 }
@@ -168,7 +168,7 @@ Numbers Probe::evaluate(std::span<const Tensor> points) const {
   return numbers_of(y);
 }
 
-Numbers Probe::at(const Direction& u, Scalar t) const {
+Numbers Probe::at(const Direction& u, Float128 t) const {
   std::vector<Tensor> points = inputs_;
   for (size_t i = 0; i < u.size(); ++i) {
     if (u[i].empty()) continue;
@@ -179,15 +179,15 @@ Numbers Probe::at(const Direction& u, Scalar t) const {
   return evaluate(points);
 }
 
-Scalar least_effect(const Direction& u, std::span<const Numbers> gradients, Scalar zero) {
-  Scalar least = kInfinityOf<Scalar>;
-  for_each_effect(gradients, u, [&](Scalar effect, Scalar) {
+Float128 least_effect(const Direction& u, std::span<const Numbers> gradients, Float128 zero) {
+  Float128 least = kInfinityOf<Float128>;
+  for_each_effect(gradients, u, [&](Float128 effect, Float128) {
     if (counts(effect, zero)) least = std::min(least, effect);
   });
   return float128::is_finite(least) ? least : 0;
 }
 
-Scalar random_factor(RandomStream& stream) {
+Float128 random_factor(RandomStream& stream) {
   const double size = 1.0 + stream.uniform();
   return stream.uniform() < 0.5 ? -size : size;
 }
@@ -196,16 +196,16 @@ Direction moved_by_size(const Probe& f, const RandomStream& stream) {
   Direction u(f.size());
   for (size_t i = 0; i < u.size(); ++i) {
     RandomStream factors = stream.derive(i);
-    for (const Scalar scale : f.scales(i)) u[i].push_back(random_short_factor(factors) * scale);
+    for (const Float128 scale : f.scales(i)) u[i].push_back(random_short_factor(factors) * scale);
   }
   return u;
 }
 
-Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Scalar zero,
+Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Float128 zero,
                           const RandomStream& stream) {
   Direction u = moved_by_size(f, stream);
-  const Scalar smallest = least_effect(u, gradients, zero);
-  for_each_effect(gradients, u, [&](Scalar effect, Scalar& u_j) {
+  const Float128 smallest = least_effect(u, gradients, zero);
+  for_each_effect(gradients, u, [&](Float128 effect, Float128& u_j) {
     if (!counts(effect, zero)) return;
     const auto ratio = std::max(0x1p-1000, static_cast<double>(smallest / effect));
     u_j *= std::exp2(std::floor(std::log2(ratio)));
@@ -216,12 +216,12 @@ Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Sc
 Direction moved_if_small(const Probe& f, std::span<const Numbers> gradients,
                          const RandomStream& stream) {
   Direction u = moved_by_size(f, stream);
-  Scalar largest = 0;
-  for_each_effect(gradients, u, [&](Scalar effect, Scalar&) {
+  Float128 largest = 0;
+  for_each_effect(gradients, u, [&](Float128 effect, Float128&) {
     if (effect > largest && float128::is_finite(effect)) largest = effect;
   });
   bool any = false;
-  for_each_effect(gradients, u, [&](Scalar effect, Scalar& u_j) {
+  for_each_effect(gradients, u, [&](Float128 effect, Float128& u_j) {
     const bool is_small = effect < kSmall * largest;
     if (!is_small) u_j = 0;
     any |= is_small;

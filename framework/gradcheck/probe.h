@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/autograd/tensor_function.h"
+#include "framework/autograd/backward.h"
 #include "framework/core/random.h"
 #include "framework/core/wide.h"
 #include "framework/gradcheck/arithmetic.h"
@@ -36,8 +36,8 @@ class Probe {
   // 2^-k of it is exact. In f32, which needs large steps, all have that of the largest.
   const Numbers& scales(size_t input) const { return scales_[input]; }
 
-  // What rounding does to each output: that of its ops (Roundings), and in f64, where an op may
-  // hide what it computes with, that of the values themselves.
+  // The effect of rounding on each output: in its ops (Roundings), and in f64, where an op may hide
+  // its arithmetic, in the values themselves.
   const Numbers& noise() const { return noise_; }
   // In f128 measures it once more, with more runs: by chance each of a few may round to the same
   // number. In f64 the values themselves show it.
@@ -45,12 +45,12 @@ class Probe {
     if (wide_) noise_ = measured_noise(/*runs=*/12);
   }
   // Whether f is further from a smooth function than that explains; never in f128.
-  bool is_rough(size_t output) const { return roughness_[output] > kOfChance * noise_[output]; }
+  bool is_rough(size_t output) const { return roughness_[output] > kMargin * noise_[output]; }
 
   // 2^-k to 2^(1 - k), or less where the steps are closer: at random, so that no period of f
   // divides two of them.
-  Scalar step(int k) const;
-  Numbers at(const Direction& u, Scalar t) const;  // f(x + t u), with nothing recorded
+  Float128 step(int k) const;
+  Numbers at(const Direction& u, Float128 t) const;  // f(x + t u), with nothing recorded
   int64_t evaluations() const { return evaluations_; }
 
  private:
@@ -66,13 +66,13 @@ class Probe {
   std::vector<Numbers> numbers_, scales_;
   Shape value_shape_;
   Numbers value_, noise_, roughness_;
-  Numbers least_noise_;          // what the values show of it
+  Numbers least_noise_;          // as the values show it
   std::vector<char> is_coarse_;  // they show that they are rounded to more than f64 does
   mutable int64_t evaluations_ = 0;
 };
 
 // ± 1 to ± 2, so that no two terms cancel by chance.
-Scalar random_factor(RandomStream& stream);
+Float128 random_factor(RandomStream& stream);
 
 // Random directions in which all elements of all inputs move. Those of other streams are
 // independent: errors of single derivatives that cancel along one do not along another.
@@ -81,14 +81,13 @@ Scalar random_factor(RandomStream& stream);
 Direction moved_by_size(const Probe& f, const RandomStream& stream);
 
 // The smallest |gradient_j u_j| above `zero`; 0: there is none.
-Scalar least_effect(const Direction& u, std::span<const Numbers> gradients, Scalar zero);
+Float128 least_effect(const Direction& u, std::span<const Numbers> gradients, Float128 zero);
 
-// Each gradient_j u_j that is not zero, which is what is above `zero`, is as large as the smallest
-// of moved_by_size.
-Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Scalar zero,
+// Each gradient_j u_j above `zero` is as large as the smallest of moved_by_size.
+Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Float128 zero,
                           const RandomStream& stream);
 
-// Only those move of which gradient_j u_j is below 2^-20 of the largest. Empty: there are none.
+// Moves only elements with gradient_j u_j below 2^-20 of the largest. Empty: there are none.
 Direction moved_if_small(const Probe& f, std::span<const Numbers> gradients,
                          const RandomStream& stream);
 

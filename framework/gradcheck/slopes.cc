@@ -9,49 +9,49 @@
 namespace qkv {
 namespace {
 
-// Rounding moves f by 4 times its noise on each side. A bound that a number keeps to is 4 times its
-// error: together kOfChance.
-constexpr Scalar kOfNoise = 8;
-constexpr Scalar kOfError = 4;
-static_assert(kOfNoise * kOfError == kOfChance);
+// Rounding moves f by 4 times its noise on each side. A number stays within 4 times its error:
+// together kMargin.
+constexpr Float128 kNoiseMargin = 8;
+constexpr Float128 kErrorMargin = 4;
+static_assert(kNoiseMargin * kErrorMargin == kMargin);
 
-constexpr Scalar kSteep = 0x1p1000;  // from afar, where f is not finite
-constexpr Scalar kSmaller = 0.75;    // what comes nearer to a limit is apart by so much less
+constexpr Float128 kSteep = 0x1p1000;  // from afar, where f is not finite
+constexpr Float128 kSmaller = 0.75;    // what comes nearer to a limit is apart by so much less
 
 // The quotients of every output for a step h.
 struct Quotients {
-  Scalar h = 0;
+  Float128 h = 0;
   Numbers left = {}, right = {}, noise = {};
 
-  Scalar middle(size_t k) const { return (left[k] + right[k]) / 2; }
-  Scalar half_gap(size_t k) const { return (right[k] - left[k]) / 2; }
+  Float128 middle(size_t k) const { return (left[k] + right[k]) / 2; }
+  Float128 half_gap(size_t k) const { return (right[k] - left[k]) / 2; }
 };
 
-Quotients quotients_of(const Probe& f, const Direction& u, Scalar h) {
+Quotients quotients_of(const Probe& f, const Direction& u, Float128 h) {
   const Numbers &y = f.value(), above = f.at(u, h), below = f.at(u, -h);
   Quotients q = {.h = h};
   for (size_t k = 0; k < y.size(); ++k) {
     q.left.push_back((y[k] - below[k]) / h);
     q.right.push_back((above[k] - y[k]) / h);
-    const Scalar size = std::max(float128::abs(above[k]), float128::abs(below[k]));
-    q.noise.push_back(kOfNoise * std::max(f.noise()[k], f.arithmetic().unit * size) / h);
+    const Float128 size = std::max(float128::abs(above[k]), float128::abs(below[k]));
+    q.noise.push_back(kNoiseMargin * std::max(f.noise()[k], f.arithmetic().unit * size) / h);
   }
   return q;
 }
 
 struct Limit {
-  Scalar value = 0, error = 0;
+  Float128 value = 0, error = 0;
   bool settles = true, is_rounding = true;  // as in Slope
 };
 
 // The limits of one kind of quotient, for steps from the largest to the smallest.
 class Limits {
  public:
-  using Quotient = Scalar (Quotients::*)(size_t) const;
+  using Quotient = Float128 (Quotients::*)(size_t) const;
   Limits(std::span<const Quotients> steps, int power, Quotient quotient)
       : steps_(steps), quotient_(quotient) {
     for (size_t i = 0; i + 1 < steps.size(); ++i) {
-      const Scalar ratio = steps[i + 1].h / steps[i].h, r = power == 2 ? ratio * ratio : ratio;
+      const Float128 ratio = steps[i + 1].h / steps[i].h, r = power == 2 ? ratio * ratio : ratio;
       weights_.push_back(r / (1 - r));
     }
   }
@@ -59,7 +59,7 @@ class Limits {
   Limit of(size_t k) const {
     size_t i = steps_.size() - 3;
     Limit limit = of_three(i, k);
-    limit.is_rounding = limit.error <= (kOfError + 1) * steps_.back().noise[k];
+    limit.is_rounding = limit.error <= (kErrorMargin + 1) * steps_.back().noise[k];
     limit.settles = settles(k);
     while (i-- > 0) {
       const Limit larger = of_three(i, k);
@@ -70,12 +70,12 @@ class Limits {
   }
 
  private:
-  Scalar at(size_t i, size_t k) const { return (steps_[i].*quotient_)(k); }
-  Scalar without_term(size_t i, size_t k) const {
+  Float128 at(size_t i, size_t k) const { return (steps_[i].*quotient_)(k); }
+  Float128 without_term(size_t i, size_t k) const {
     return at(i + 1, k) + (at(i + 1, k) - at(i, k)) * weights_[i];
   }
   Limit of_three(size_t i, size_t k) const {
-    const Scalar value = without_term(i + 1, k);
+    const Float128 value = without_term(i + 1, k);
     return {value, float128::abs(value - without_term(i, k)) + steps_[i + 2].noise[k]};
   }
 
@@ -84,14 +84,14 @@ class Limits {
   bool is_contradicted(const Limit& limit, size_t i, size_t k) const {
     const auto apart = [&](size_t j) { return float128::abs(at(j, k) - limit.value); };
     for (size_t j = i + 3; j < steps_.size(); ++j) {
-      const Scalar allowed = apart(i + 2) + kOfError * (steps_[j].noise[k] + limit.error);
+      const Float128 allowed = apart(i + 2) + kErrorMargin * (steps_[j].noise[k] + limit.error);
       if (!(apart(j) <= allowed)) return true;
     }
     return false;
   }
 
-  Scalar rounding(size_t i, size_t k) const {
-    return kOfError * (steps_[i].noise[k] + steps_[i + 1].noise[k]);
+  Float128 rounding(size_t i, size_t k) const {
+    return kErrorMargin * (steps_[i].noise[k] + steps_[i + 1].noise[k]);
   }
 
   // Whether the last two steps that differ by more than rounding differ by less than those before
@@ -105,13 +105,13 @@ class Limits {
     }
     if (last == pairs || last == 0) return true;
     if (last + 1 < pairs && rounding(last + 1, k) <= kSmaller * apart(last)) return true;
-    const Scalar before = std::max(apart(last - 1), apart(last == 1 ? 0 : last - 2));
+    const Float128 before = std::max(apart(last - 1), apart(last == 1 ? 0 : last - 2));
     return !(apart(last) > kSmaller * before);
   }
 
   std::span<const Quotients> steps_;
   Quotient quotient_;
-  std::vector<Scalar> weights_;
+  std::vector<Float128> weights_;
 };
 
 class Slopes {
@@ -129,14 +129,14 @@ class Slopes {
                    .left = middle.value - half_gap.value,
                    .right = middle.value + half_gap.value,
                    .sides_error = middle.error + half_gap.error};
-    const Scalar size = std::max(float128::abs(slope.left), float128::abs(slope.right));
+    const Float128 size = std::max(float128::abs(slope.left), float128::abs(slope.right));
     slope.has_kink =
-        float128::abs(half_gap.value) > kOfError * half_gap.error + kOfConstants * size;
+        float128::abs(half_gap.value) > kErrorMargin * half_gap.error + kConstantError * size;
     slope.settles = middle.settles && half_gap.settles && !f_.is_rough(k);
     slope.is_rounding = middle.is_rounding && half_gap.is_rounding;
-    const Scalar steepest =
+    const Float128 steepest =
         std::max(float128::abs(largest_.left[k]), float128::abs(largest_.right[k]));
-    slope.nearby = std::max(Scalar(0), steepest - kOfError * largest_.noise[k]);
+    slope.nearby = std::max(Float128(0), steepest - kErrorMargin * largest_.noise[k]);
     return slope;
   }
 
@@ -148,14 +148,14 @@ class Slopes {
 
 // Whether nothing is gained by another step.
 bool is_settled(const Slope& slope) {
-  const Scalar size = float128::abs(slope.value);
-  return slope.settles && !slope.has_kink && slope.error <= kOfConstants * size &&
-         slope.sides_error <= kOfConstants * size;
+  const Float128 size = float128::abs(slope.value);
+  return slope.settles && !slope.has_kink && slope.error <= kConstantError * size &&
+         slope.sides_error <= kConstantError * size;
 }
 
 // k of the largest step: elements move by a quarter of their size at most, or by 1/4.
 int largest_step(const Arithmetic& arithmetic, const Direction& u) {
-  Scalar largest = 0;
+  Float128 largest = 0;
   for (const Numbers& moves : u) largest = std::max(largest, largest_of(moves));
   const int power = std::ilogb(static_cast<double>(largest));
   int step = std::min(3, arithmetic.steps[0]);
@@ -163,9 +163,10 @@ int largest_step(const Arithmetic& arithmetic, const Direction& u) {
   return step;
 }
 
-constexpr Scalar kOfEstimate = 4;  // an estimate of an error may be too small by this factor
+constexpr Float128 kEstimateMargin = 4;  // an estimate of an error may be too small by this factor
 
-Agreement agreement_of(Scalar analytic, Scalar numeric, Scalar estimated_error, Scalar tolerance) {
+Agreement agreement_of(Float128 analytic, Float128 numeric, Float128 estimated_error,
+                       Float128 tolerance) {
   return {.analytic = analytic,
           .numeric = numeric,
           .error = static_cast<double>(float128::abs(analytic - numeric)),
@@ -199,24 +200,24 @@ Numbers slopes_from_afar(const Probe& f, const Direction& u) {
   constexpr int kFar = 60;
   const size_t outputs = f.value().size();
   const auto slopes_at = [&](int k) {
-    Numbers slopes(outputs, kInfinityOf<Scalar>);
+    Numbers slopes(outputs, kInfinityOf<Float128>);
     for (const double h : {std::ldexp(1.0, k), -std::ldexp(1.0, k)}) {
-      Numbers y(outputs, kInfinityOf<Scalar>);
+      Numbers y(outputs, kInfinityOf<Float128>);
       try {
         y = f.at(u, h);
       } catch (const std::exception&) {  // f need not take such numbers
       }
       for (size_t i = 0; i < outputs; ++i) {
-        const Scalar move = float128::abs(y[i] - f.value()[i]);
-        const Scalar slope = float128::is_finite(move) ? move / std::abs(h) : kSteep;
+        const Float128 move = float128::abs(y[i] - f.value()[i]);
+        const Float128 slope = float128::is_finite(move) ? move / std::abs(h) : kSteep;
         if (slope > 0) slopes[i] = std::min(slopes[i], slope);
       }
     }
     return slopes;
   };
-  const auto moves = [](Scalar slope) { return float128::is_finite(slope); };
+  const auto moves = [](Float128 slope) { return float128::is_finite(slope); };
   const Numbers farthest = slopes_at(kFar);
-  Numbers first(outputs, kInfinityOf<Scalar>);
+  Numbers first(outputs, kInfinityOf<Float128>);
   for (int k = f.arithmetic().is_f32() ? -f.arithmetic().smallest : 0;
        k < kFar && std::ranges::count_if(first, moves) < std::ranges::count_if(farthest, moves);
        ++k) {
@@ -228,9 +229,10 @@ Numbers slopes_from_afar(const Probe& f, const Direction& u) {
   return first;
 }
 
-Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes, Scalar missed) {
-  const Scalar largest = std::max(float128::abs(analytic), float128::abs(slope.value));
-  const Scalar tolerance = kOfEstimate * slope.error + kOfConstants * largest + sizes.rounding();
+Agreement compare(Float128 analytic, const Slope& slope, const Sizes& sizes, Float128 missed) {
+  const Float128 largest = std::max(float128::abs(analytic), float128::abs(slope.value));
+  const Float128 tolerance =
+      kEstimateMargin * slope.error + kConstantError * largest + sizes.rounding();
   Agreement result = agreement_of(analytic, slope.value, slope.error, tolerance);
   const auto no_pass = [&](Verdict verdict, std::string_view note) {
     result.verdict = verdict;
@@ -248,10 +250,10 @@ Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes, Scala
                         "%.6g on the right",
                         static_cast<double>(slope.left), static_cast<double>(slope.right)));
   }
-  const Scalar sides_error = kOfEstimate * slope.sides_error;
+  const Float128 sides_error = kEstimateMargin * slope.sides_error;
   if (slope.has_kink) {
     const auto [low, high] = std::minmax(slope.left, slope.right);
-    const Scalar allowed = std::max(tolerance, sides_error);
+    const Float128 allowed = std::max(tolerance, sides_error);
     const bool is_between = low - allowed <= analytic && analytic <= high + allowed;
     return no_pass(
         is_between ? Verdict::kUndecided : Verdict::kFail,
@@ -262,33 +264,33 @@ Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes, Scala
   constexpr std::string_view kHides = "rounding hides the derivative";
   if (float128::abs(analytic - slope.value) > tolerance) {
     // Where f stands still, its values may be too coarse to show the derivative, or its numbers.
-    const Scalar still = std::max(kMissed * sizes.values, kOfConstants * float128::abs(analytic));
-    const bool is_told = float128::abs(slope.value) > tolerance
-                             ? tolerance <= missed * float128::abs(slope.value)
-                             : slope.is_rounding && kOfEstimate * slope.error <= still &&
-                                   float128::abs(analytic) >= 4 * sizes.coarsest * sizes.values;
-    return no_pass(is_told ? Verdict::kFail : Verdict::kUndecided, is_told ? "" : kHides);
+    const Float128 still =
+        std::max(kMissed * sizes.values, kConstantError * float128::abs(analytic));
+    const bool is_resolved = float128::abs(slope.value) > tolerance
+                                 ? tolerance <= missed * float128::abs(slope.value)
+                                 : slope.is_rounding && kEstimateMargin * slope.error <= still &&
+                                       float128::abs(analytic) >= 4 * sizes.coarsest * sizes.values;
+    return no_pass(is_resolved ? Verdict::kFail : Verdict::kUndecided, is_resolved ? "" : kHides);
   }
-  // What f's rounding hides need not be zero: only what backward leaves of a zero is.
-  const bool is_zero =
-      float128::abs(analytic) <= std::min(sizes.rounding(), sizes.noise + kLeastOfF64);
-  const Scalar judged = !is_zero ? largest : sizes.least > 0 ? sizes.least : slope.nearby;
-  if (std::max(tolerance, sides_error / kOfSides) > missed * judged + 4 * kLeastOfF64) {
+  // A derivative that f's rounding hides need not be zero: only backward's rounding of a zero is.
+  const bool is_zero = float128::abs(analytic) <= std::min(sizes.rounding(), sizes.noise + kMinF64);
+  const Float128 judged = !is_zero ? largest : sizes.least > 0 ? sizes.least : slope.nearby;
+  if (std::max(tolerance, sides_error / kSideMargin) > missed * judged + 4 * kMinF64) {
     result.is_hidden = slope.is_rounding;
     return no_pass(Verdict::kUndecided, result.is_hidden ? kHides : "the slopes do not settle");
   }
   return result;
 }
 
-bool tell_the_same(Scalar analytic, Scalar other, Scalar noise) {
-  const Scalar largest = std::max(float128::abs(analytic), float128::abs(other));
-  const Scalar error = float128::abs(analytic - other);
-  return error <= kOfConstants * largest ||
+bool tell_the_same(Float128 analytic, Float128 other, Float128 noise) {
+  const Float128 largest = std::max(float128::abs(analytic), float128::abs(other));
+  const Float128 error = float128::abs(analytic - other);
+  return error <= kConstantError * largest ||
          (error <= noise && (noise <= kMissed * largest || largest <= noise));
 }
 
-Agreement compare_exact(Scalar analytic, Scalar other, Scalar size, Scalar rounding) {
-  const Scalar tolerance = kOfConstants * size + rounding;
+Agreement compare_exact(Float128 analytic, Float128 other, Float128 size, Float128 rounding) {
+  const Float128 tolerance = kConstantError * size + rounding;
   Agreement result = agreement_of(analytic, other, 0, tolerance);
   const bool agrees = float128::abs(analytic - other) <= tolerance;  // a NaN does not
   result.verdict = agrees ? Verdict::kPass : Verdict::kFail;

@@ -11,7 +11,7 @@ namespace qkv {
 // of another thread is on one: leaves apart, a graph belongs to one thread.
 std::vector<std::shared_ptr<Node>> nodes_behind(const std::shared_ptr<Node>& node);
 
-// The same, for who may release them.
+// The same, for a walk that may release them.
 class GraphWalk {
  public:
   explicit GraphWalk(const std::shared_ptr<Node>& node);
@@ -20,7 +20,7 @@ class GraphWalk {
   GraphWalk& operator=(const GraphWalk&) = delete;
 
   std::vector<std::shared_ptr<Node>>& nodes() { return nodes_; }
-  void leave(std::shared_ptr<Node>& node) const;  // and lets go of it
+  void leave(std::shared_ptr<Node>& node) const;  // and releases it
   static void require_own(const Node& node);
 
  private:

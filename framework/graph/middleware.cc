@@ -36,7 +36,7 @@ void note(std::string_view name, const Tensor& x) {
   if (!Middleware::first()) return;
   const std::string& scope = Scope::current();
   const std::string path = absl::StrCat(scope, scope.empty() ? "" : ".", std::string(name));
-  for (Middleware* m = Middleware::first(); m; m = m->next_) m->hear(path, x);
+  for (Middleware* m = Middleware::first(); m; m = m->next_) m->on_tensor(path, x);
 }
 
 ObservedSection::ObservedSection(std::string_view name) : name_(name) {

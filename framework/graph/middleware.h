@@ -9,13 +9,12 @@
 
 namespace qkv {
 
-// Stands between the ops of its thread and those who run them, while it lives: what watches a
-// computation, or changes it, is one. A profile takes the time of next(); a recorder keeps what
-// went in and came out; a mutant gives something else. Where there is none, it costs the test of a
-// pointer.
+// Stands between the ops of its thread and their callers while it lives, to watch a computation or
+// to change it. A profile takes the time of next(); a recorder keeps inputs and results; a mutant
+// gives something else. Where there is none, it costs the test of a pointer.
 //
-// An op comes to those that change first, so that the others see what really runs. Of those that
-// change only the innermost is asked: it hides the others.
+// Those that change an op come first, so that the others see the op that really runs. Of those that
+// change, only the innermost is asked: it hides the others.
 class Middleware {
  public:
   enum class Role { kWatches, kChanges };
@@ -35,10 +34,10 @@ class Middleware {
   virtual void after_section(std::string_view /*name*/) {}
 
   // A layer notes a tensor, under its path: "blocks.2.attention.scores".
-  virtual void hear(const std::string& /*path*/, const Tensor& /*x*/) {}
+  virtual void on_tensor(const std::string& /*path*/, const Tensor& /*x*/) {}
 
-  // What a backward formula gets when it reads input i, or the output; of those that change. What
-  // is referred to must live as long as that backward runs.
+  // May replace input i, or the output, that a backward formula reads. The reference must stay
+  // valid as long as that backward runs.
   virtual const Tensor& saved_input(size_t /*i*/, const Tensor& x) { return x; }
   virtual Tensor saved_output(const Tensor& y) { return y; }
   // Whether the gradient from one use of a tensor takes the place of that from another, to which it
@@ -46,11 +45,11 @@ class Middleware {
   virtual bool overwrites_gradients() { return false; }
 
   static Middleware* first();  // of this thread, or nullptr
-  // Whether one does: then what could do without an op runs as one.
+  // Whether one does: then code that could do without an op runs as one.
   static bool any_watches();
 
  protected:
-  // What the op comes to after this one: at last its own forward or backward.
+  // The next one that runs the op: at last its own forward or backward.
   Tensor next(const std::shared_ptr<Op>& op, TensorSpan x);
   std::vector<Tensor> next(const Op& op, const Saved& saved, const Tensor& dy);
 
@@ -64,7 +63,7 @@ class Middleware {
   Middleware* next_;
 };
 
-// Tells who watches of a tensor, under its name in the module that runs.
+// Shows a tensor to those that watch, under its name in the module that runs.
 void note(std::string_view name, const Tensor& x);
 inline Tensor noted(std::string_view name, Tensor x) {
   note(name, x);
@@ -80,7 +79,7 @@ class OpsAsTheyAre final : public Middleware {
   OpsAsTheyAre() : Middleware(Role::kChanges) {}
 };
 
-// Tells what a stretch of the program does. Sections nest.
+// Names a stretch of the program. Sections nest.
 class ObservedSection {
  public:
   explicit ObservedSection(std::string_view name);
@@ -92,7 +91,7 @@ class ObservedSection {
   std::string_view name_;  // must outlive the section: a literal
 };
 
-// What f gives, made in a section.
+// The result of f, run in a section.
 template <class F>
 auto in_section(std::string_view name, F&& f) {
   const ObservedSection section(name);

@@ -29,8 +29,8 @@ inline bool records(std::initializer_list<Tensor> inputs) {
   return records(TensorSpan(inputs.begin(), inputs.size()));
 }
 
-// While one lives, fused ops and fused backwards give way to the composed formulas that they must
-// equal.
+// While one lives, the composed formulas run in place of the fused ops and backwards that must
+// equal them.
 class ComposedOnly : ThreadSetting<bool> {
  public:
   ComposedOnly() : ThreadSetting(engine_state().composed_only, true) {}

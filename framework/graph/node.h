@@ -13,7 +13,7 @@ namespace qkv {
 class GraphWalk;
 
 // One recorded op, or a leaf. Nodes hold their inputs, so a loss holds its whole graph; none holds
-// what was made from it.
+// its results.
 class Node {
  public:
   Node();  // a leaf

@@ -1,6 +1,6 @@
 #include "framework/graph/op.h"
 
-#include "framework/core/out_of_memory.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "framework/core/wide.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
@@ -19,7 +19,7 @@ Array forward(Op& op, const Inputs& x) {
   }
 }
 
-// In a wide run, what was made before it.
+// In a wide run, widens inputs that are older than it.
 void widen(std::vector<Tensor>& inputs) {
   for (Tensor& x : inputs) {
     if (x.defined() && x.dtype() == DType::f64) x = Tensor(wide_copy(x.array()), x.node());

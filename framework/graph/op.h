@@ -26,7 +26,7 @@ class Inputs {
   TensorSpan tensors_;
 };
 
-// What backward reads; the storage of the rest is released.
+// The arrays that backward reads; the storage of the rest is released.
 enum class Saves { kNothing, kInputs, kOutput, kInputsAndOutput };
 
 // A differentiable function: arrays to an array, and gradients to gradients. One object a call: its

@@ -7,14 +7,14 @@
 
 #include "framework/graph/op.h"
 
-// What an op may have beside its forward and its backward, for those who check or record it. An op
-// that has it inherits the struct; who wants it asks with one of the functions below.
+// Optional abilities of an op beside forward and backward, for code that checks or records it. The
+// op inherits a struct for each; the functions below ask for one.
 namespace qkv {
 
 // Forward mode: ẏ, how fast y moves when each input moves at x_dot[i], which is undefined where it
 // stays. The sum over the inputs of (dy/dx_i) ẋ_i, from the definition of the op and without its
-// backward, so that the two check each other; all in f64. An op that gives way to a composed
-// formula (ComposedOnly) needs none.
+// backward, so that the two check each other; all in f64. An op with a composed formula
+// (ComposedOnly) needs none.
 struct HasTangent {
   virtual Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) = 0;
 
@@ -52,7 +52,7 @@ struct HasKept {
   ~HasKept() = default;
 };
 
-// Of an op that has none: an undefined tensor, and nothing.
+// For an op without one: an undefined tensor, and nothing.
 inline Tensor tangent_of(Op& op, TensorSpan x, const Tensor& y, TensorSpan x_dot) {
   auto* has = dynamic_cast<HasTangent*>(&op);
   return has ? has->tangent(x, y, x_dot) : Tensor();

@@ -7,7 +7,7 @@
 
 #include "framework/graph/middleware.h"
 
-// What ran: whoever wants to see a run reads one recording.
+// The ops that ran: all that look at a run read a recording.
 namespace qkv {
 
 // One op as it ran. It holds its tensors and its op, so that no address is used again.
@@ -22,7 +22,7 @@ struct RecordedOp {
   const Op* backward_of = nullptr;
 };
 
-// One op's backward as it ran. A kernel that computes it is no op, and its results are here alone.
+// One op's backward as it ran. If a kernel computes it, no RecordedOp has its results.
 struct RecordedBackward {
   const Op* of = nullptr;  // recorded in the forward
   Tensor dy;

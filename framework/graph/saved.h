@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-// What an op's backward may read.
+// The tensors that an op's backward may read.
 class Saved {
  public:
   explicit Saved(const std::shared_ptr<Node>& node) : node_(node) {}

@@ -17,15 +17,10 @@ Tensor::Tensor(Array array, std::shared_ptr<Node> node)
 std::string Tensor::describe() const { return defined() ? array_.describe() : "undefined"; }
 
 double Tensor::item() const {
-  const Scalar value = exact_item();
-  if (dtype() == DType::f128) WideRun::note_narrowing("item");
-  return static_cast<double>(value);
-}
-
-Scalar Tensor::exact_item() const {
   if (!defined()) fail("item: the tensor is undefined");
   if (size() != 1) fail(absl::StrCat("item: ", describe(), " has ", size(), " elements, not 1"));
-  return dtype() == DType::f128 ? *array_.data<Float128>() : Scalar(to_vector()[0]);
+  if (dtype() == DType::f128) WideRun::note_narrowing("item");
+  return to_vector()[0];
 }
 
 Tensor parameter(Array array) {

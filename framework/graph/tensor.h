@@ -35,8 +35,7 @@ class Tensor {
   const std::shared_ptr<Node>& node() const { return node_; }
   Tensor detached() const { return Tensor(array_); }  // the same numbers, no gradient
 
-  double item() const;        // the only element; throws Error when there are more or none
-  Scalar exact_item() const;  // the same, also where it is f128
+  double item() const;  // the only element; throws Error when there are more or none
   std::vector<double> to_vector() const { return array_.to_vector(); }
 
  private:

@@ -102,7 +102,7 @@ absl::StatusOr<std::string> read_to_end(const std::string& path, const FileDescr
   try {
     for (;;) {
       const size_t old_size = bytes.size();
-      // Grows by what was read so far, and looks one byte beyond the limit.
+      // Doubles its size, and looks one byte beyond the limit.
       const uint64_t chunk = std::min<uint64_t>(std::max<size_t>(old_size, 1 << 12),
                                                 max_bytes - old_size + (max_bytes != UINT64_MAX));
       bytes.resize(old_size + chunk);
@@ -135,7 +135,7 @@ absl::Status write_at_end(const std::string& path, const FileDescriptor& file,
   struct stat before;
   if (::fstat(file.get(), &before) != 0) return system_error("write", path, errno);
   if (const int error = write_all(file.get(), parts)) {
-    // What was written of them goes again; if even that fails, cut_lines() finds the torn line.
+    // Removes the part that was written; if even that fails, cut_lines() finds the torn line.
     if (::ftruncate(file.get(), before.st_size) != 0) return system_error("mend", path, errno);
     return system_error("write", path, error);
   }
@@ -147,7 +147,7 @@ std::string resolved(const std::string& path) {
   return ::realpath(path.c_str(), buffer) != nullptr ? std::string(buffer) : path;
 }
 
-// A file that is whole on the disk under another name; "": none, it is no regular file.
+// A file complete on the disk under another name; "": none, as the target is not a regular file.
 struct StagedFile {
   std::string path, target, temporary;
 };

@@ -38,7 +38,7 @@ class FileDescriptor {
 // Files of a run. Whatever goes wrong is a Status of one sentence that says what, where and why:
 // "cannot write runs/reverse/config.toml: No space left on device".
 
-// Opens a file to read it. What is no regular file is an error: a device may have no end, a pipe no
+// Opens a file to read it. An error if it is not regular: a device may have no end, a pipe no
 // writer.
 absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path);
 
@@ -47,16 +47,16 @@ absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path);
 absl::StatusOr<std::string> read_regular_file(const std::string& path,
                                               uint64_t max_bytes = UINT64_MAX);
 
-// The same, or what comes out of a pipe or a character device until its end, for what a shell may
-// make: `qkv train <(…)`. A pipe that nobody writes to is an error.
+// The same, or the bytes of a pipe or a character device until its end, as of `qkv train <(…)` in a
+// shell. A pipe that nobody writes to is an error.
 absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes);
 absl::StatusOr<std::string> read_standard_input(uint64_t max_bytes);
 
 // Writes the parts, one after the other, so that a reader, a crash or a full disk meets either the
 // old file whole or the new one: a temporary file beside it, flushed to the disk, renamed, and the
-// folder flushed. On failure the old file is as it was and the temporary file is gone; what a
-// killed process has left of another write to it is removed by the next one. A symbolic link stays
-// one: what it points to is replaced. A device or pipe is written to as it is.
+// folder flushed. On failure the old file is as it was and the temporary file is gone; the next
+// write removes the temporary file of a killed process. A symbolic link stays one: its target is
+// replaced. A device or pipe is written to as it is.
 absl::Status write_file_atomically(const std::string& path,
                                    std::span<const std::string_view> parts);
 absl::Status write_file_atomically(const std::string& path, std::string_view bytes);
@@ -69,23 +69,22 @@ struct FileToWrite {
 };
 absl::Status write_files_together(std::span<const FileToWrite> files);
 
-// Whether a file could be written now, for what takes long before it is. What is no file is written
-// to as it is.
+// Whether a file could be written now, asked before long work. Devices and pipes are written to in
+// place.
 absl::Status check_can_write(const std::string& path);
 
 // Makes the folder and those above it that are missing, each flushed to the disk with the name that
 // it has in the one above.
 absl::Status make_folder(const std::string& path);
 
-// A name beside the file, for what takes its place when it is whole; no other has the same.
+// A unique name beside the file, for the new one until it is complete.
 std::string temporary_name(const std::string& path);
 // Whether a writer that was killed left a file of that name behind.
 bool is_temporary(const std::string& name);
-// Removes the temporary files for `path` whose writers are no more.
+// Removes the temporary files for `path` whose writers have ended.
 void remove_temporaries_of_the_dead(const std::string& path);
 
-// Removes such files. For whoever knows that nobody writes to the folder now. No folder: nothing to
-// do.
+// Removes such files. Nobody may be writing to the folder. No folder: nothing to do.
 absl::Status remove_temporary_files(const std::string& folder);
 
 // A file that grows by whole lines. When it is removed meanwhile, or moved, it stands in its folder
@@ -93,7 +92,7 @@ absl::Status remove_temporary_files(const std::string& folder);
 // place, one without the same lines, these fail.
 class AppendFile {
  public:
-  // Makes the file when there is none. What is no regular file, or a link, is an error.
+  // Makes the file when there is none. An error if it is a link, or not a regular file.
   static absl::StatusOr<AppendFile> open(const std::string& path);
 
   // Writes the lines and a line end after them, which stand in the file when this returns. When it
@@ -102,7 +101,7 @@ class AppendFile {
   // The same without a line end, for records of another kind.
   absl::Status append_bytes(std::string_view bytes);
 
-  // What was appended is on the disk when this returns.
+  // When this returns, the appended bytes are on the disk.
   absl::Status flush();
 
   const std::string& path() const { return path_; }

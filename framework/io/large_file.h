@@ -20,7 +20,7 @@ absl::StatusOr<size_t> read_at(const std::string& path, const FileDescriptor& fi
                                std::span<char> bytes);
 
 // A file that grows in pieces and gets its name when it is whole. So a reader meets the old file or
-// the new one, and a killed process leaves nothing: where the file system knows no file without a
+// the new one, and a killed process leaves nothing: where the file system has no files without a
 // name, it leaves a temporary one (is_temporary() in files.h), which create() removes later.
 class LargeFile {
  public:

@@ -153,7 +153,7 @@ absl::Status read_tensor(const std::string& path, const FileDescriptor& file, ui
   }
   const std::string tensor = absl::StrCat("tensor ", in_quotes(entry.name), " ");
   if (!entry.checksum.empty() && sum.digits() != entry.checksum) {
-    return damaged(path, tensor + not_what_was_written(sum.digits(), entry.checksum));
+    return damaged(path, tensor + damage_of(sum.digits(), entry.checksum));
   }
   if (entry.dtype == DType::boolean && !all_booleans(array)) {
     return damaged(path, tensor + "is BOOL but has bytes that are neither 0 nor 1");
@@ -187,7 +187,7 @@ absl::StatusOr<TensorFile> read_tensors(const std::string& path, const FileDescr
   return result;
 }
 
-// What stands in front of the arrays, and the bytes of each of them, which stay where they are.
+// The header before the arrays, and the bytes of each of them, which stay where they are.
 struct EncodedTensors {
   std::string front;
   std::vector<std::string_view> arrays;

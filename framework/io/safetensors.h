@@ -19,9 +19,9 @@ namespace qkv {
 //    "head.weight":{"dtype":"F32","shape":[12,64],"data_offsets":[0,3072]}}
 //
 // F64, F32, BF16, I64 and BOOL are known, and F16 is read as f32. Whatever is wrong with a file,
-// one byte or all of them, is a Status: "FILE: what is wrong". So that every changed bit is, files
-// are written with checksums (framework/io/safetensors_checksums.h); what other programs wrote
-// without is read, too.
+// one byte or all of them, is a Status: "FILE: what is wrong". Checksums find every changed bit
+// (framework/io/safetensors_checksums.h); files of other programs, without checksums, are read,
+// too.
 
 struct NamedArray {
   std::string name;
@@ -51,10 +51,10 @@ struct TensorFileHeader {
   uint64_t file_bytes = 0;
 };
 
-// Reads and checks what stands before the arrays, and that the file is as long as it must be. What
-// read_safetensors_header() accepts, only a disk error or a damaged array can still spoil.
+// Reads and checks the header, and that the file is as long as it must be. After it, only a disk
+// error or a damaged array can still fail.
 absl::StatusOr<TensorFileHeader> read_safetensors_header(const std::string& path);
-// Of tensors that are not wanted nothing is read, and they may be of any type.
+// Nothing is read of tensors that are not wanted, and they may be of any type.
 using WantsTensor = absl::FunctionRef<bool(const TensorEntry&)>;
 absl::StatusOr<TensorFile> read_safetensors(
     const std::string& path, WantsTensor wants = [](const TensorEntry&) { return true; });

@@ -67,8 +67,7 @@ absl::Status take_checksums(TensorFileHeader& header) {
         "its tensors have checksums, but its header has none; the file is damaged");
   }
   if (const std::string now = header_checksum(header); now != own.mapped()) {
-    return absl::DataLossError(
-        absl::StrCat("its header ", not_what_was_written(now, own.mapped())));
+    return absl::DataLossError(absl::StrCat("its header ", damage_of(now, own.mapped())));
   }
   for (TensorEntry& entry : header.tensors) {
     const auto found = header.metadata.extract(absl::StrCat(kTensorChecksum, entry.name));
@@ -93,9 +92,8 @@ absl::Status add_checksums(TensorFileHeader& header) {
   return absl::OkStatus();
 }
 
-std::string not_what_was_written(const std::string& now, const std::string& then) {
-  return absl::StrCat("is not what was written: its checksum is ", now, ", but the file says ",
-                      then, "; the file is damaged");
+std::string damage_of(const std::string& now, const std::string& then) {
+  return absl::StrCat("is damaged: its checksum is ", now, ", but the file says ", then);
 }
 
 }  // namespace qkv

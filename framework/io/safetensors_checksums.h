@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-// What makes every changed bit of a safetensors file be seen: checksums in its metadata, which
+// Checksums that show every changed bit of a safetensors file. They are in its metadata, which
 // other readers of the format take for text.
 //
 //   "xxh3:head.weight":"0dd9…"   of the bytes of that tensor
@@ -23,7 +23,7 @@ namespace qkv {
 // XXH3 of 64 bits, as `xxhsum -H3` prints it: 16 digits.
 std::string checksum(std::string_view bytes);
 
-// The number of which these are the digits; a seed makes another hash of it.
+// The same checksum as a number; `seed` selects a different hash.
 uint64_t checksum_number(std::string_view bytes, uint64_t seed = 0);
 
 // The checksum of bytes that come one after the other.
@@ -47,7 +47,7 @@ absl::Status take_checksums(TensorFileHeader& header);
 // there are such entries already.
 absl::Status add_checksums(TensorFileHeader& header);
 
-// What to say of a thing that has another checksum than it had.
-std::string not_what_was_written(const std::string& now, const std::string& then);
+// The end of a sentence on a tensor or header whose checksum has changed.
+std::string damage_of(const std::string& now, const std::string& then);
 
 }  // namespace qkv

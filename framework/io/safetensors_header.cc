@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 
 namespace qkv {
 namespace {
@@ -36,7 +36,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
     const bool is_read = json::sax_parse(text.begin(), text.end(), this);
     if (!error_.empty()) return absl::InvalidArgumentError(error_);
     // The parser takes a zero for the end of the text.
-    if (!is_read || place_ != Place::after || text.find('\0') != std::string_view::npos) {
+    if (!is_read || text.find('\0') != std::string_view::npos) {
       return absl::InvalidArgumentError("the header is not valid JSON");
     }
     return std::move(header_);

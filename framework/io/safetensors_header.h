@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-// The name of what is no tensor in a header.
+// The one name in a header that is not a tensor's.
 inline constexpr char kMetadata[] = "__metadata__";
 inline constexpr char kHalf[] = "F16";
 

@@ -157,7 +157,7 @@ class Pool {
 
   std::vector<Share> shares_;
   std::vector<std::thread> workers_;
-  std::string why_fewer_;  // than there are shares, of which the last ones stay empty
+  std::string why_fewer_;  // threads than shares; the last shares stay empty
   absl::FunctionRef<void(int64_t)>* job_ = nullptr;
   uint32_t job_number_ = 0;
   std::atomic<int64_t> unfinished_{0};
@@ -171,6 +171,12 @@ int cores() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// QKV_THREADS, which whoever starts a program may set.
+int most_threads() {
+  const char* const said = std::getenv("QKV_THREADS");
+  return said ? std::clamp(std::atoi(said), 1, int{kMostPieces}) : int{kMostPieces};
 }
 
 std::atomic<int> requested_threads{0};
@@ -211,8 +217,8 @@ void set_num_threads(int threads) {
 
 int num_threads() {
   const int requested = requested_threads;
-  static const int all = cores();
-  return std::min(requested > 0 ? requested : all, static_cast<int>(kMostPieces));
+  static const int all = cores(), most = most_threads();
+  return std::min(requested > 0 ? requested : all, most);
 }
 
 StartedThreads start_threads() {
@@ -231,7 +237,7 @@ int64_t num_pieces(int64_t count, int64_t grain) {
 void parallel_pieces(int64_t count, int64_t grain,
                      absl::FunctionRef<void(int64_t piece, int64_t begin, int64_t end)> f) {
   const int64_t pieces = num_pieces(count, grain);
-  // count * piece / pieces, of which the product may be too large
+  // count * piece / pieces, whose product may overflow
   const auto start_of = [&](int64_t piece) {
     return count / pieces * piece + count % pieces * piece / pieces;
   };

@@ -38,7 +38,7 @@ inline constexpr int64_t kGrain = 16384;
 template <class T>
 inline constexpr int64_t kGrainOf = std::is_same_v<T, Float128> ? kGrain / 128 : kGrain;
 
-// How many rows of so many elements each are worth a piece.
+// How many rows of `elements_each` elements are worth a piece.
 constexpr int64_t piece_rows(int64_t elements_each, int64_t elements = kGrain) {
   const int64_t rows = elements_each > 0 ? elements / elements_each : elements;
   return rows > 0 ? rows : 1;

@@ -1,21 +1,20 @@
 #pragma once
 
-#include "framework/nn/feed_forward.h"
 #include "framework/nn/forward_context.h"
-#include "framework/nn/mixer.h"
-#include "framework/nn/norm.h"
-#include "framework/nn/options.h"
+#include "framework/nn/layer_options.h"
+#include "framework/nn/layers.h"
+#include "framework/nn/mixers/mixer.h"
 
 namespace qkv {
 
-// What cross-attention attends to.
+// The source of cross-attention.
 struct AttentionSource {
   Tensor x;  // [B, Ts, C]; undefined: the context's cache has all that is needed of it
   AttentionMask mask;
 };
 
-// One layer, x [B, T, C] -> [B, T, C]: the mixer lets each token hear of the others, the
-// feed-forward network thinks about each.
+// One layer, x [B, T, C] -> [B, T, C]: the mixer passes information between the tokens, the
+// feed-forward network transforms each.
 //   pre-norm    x = x + mixer(norm(x));  x = x + feed_forward(norm(x))       Xiong et al. 2020
 //   post-norm   x = norm(x + mixer(x));  x = norm(x + feed_forward(x))       Vaswani et al. 2017
 //   no norm     x = x + mixer(x);        x = x + feed_forward(x)

@@ -37,7 +37,7 @@ struct Child : Module {
   }
 };
 
-// A child whose result is noted under its name, for those who look at the steps of a model.
+// A child whose result is noted under its name, for whoever looks at the steps of a model.
 template <FixedName kName, class Module>
 struct NotedChild : Child<kName, Module> {
   using Child<kName, Module>::Child;

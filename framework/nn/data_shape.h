@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "framework/core/names.h"
+#include "framework/core/text/names.h"
 
 namespace qkv {
 
-// How a question and its answer come to a model, and what it makes of them.
+// The form in which a model gets a question and its answer.
 enum class DataForm {
   // One sequence, tokens [B, T] -> logits [B, T, V] of the token after each.
   kSequence,
@@ -24,11 +24,11 @@ inline constexpr Named<DataForm> kNames<DataForm>[] = {
     {"a question and its answer", DataForm::kSourceTarget},
     {"a question with an answer of one token", DataForm::kClass}};
 
-// What a model must know about its data. A data set has it, and a checkpoint stores it.
+// The properties of data that a model depends on. Data sets have them; checkpoints store them.
 struct DataShape {
   int64_t vocabulary_size = 0;  // V: tokens are 0 … V - 1
   int64_t max_length = 0;       // T: tokens of a sequence, or of the target if there is a source
-  int64_t source_length = 0;    // Ts; 0: there is no source
+  int64_t source_length = 0;    // Ts; 0: no source
   int64_t classes = 0;          // of the form kClass
   int64_t channels = 0, height = 0, width = 0;  // of an image; 0: the model reads tokens
 

@@ -1,7 +1,7 @@
 #include "framework/nn/initializer.h"
 
 #include "framework/graph/node.h"
-#include "framework/kernels/random.h"
+#include "framework/kernels/kernels.h"
 
 namespace qkv {
 

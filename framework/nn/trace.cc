@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
-#include "framework/core/mistakes.h"
+#include "framework/core/text/mistakes.h"
 
 namespace qkv {
 

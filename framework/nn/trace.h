@@ -33,12 +33,12 @@ class Trace {
   std::map<std::string, Tensor> tensors_;
 };
 
-// While one lives, its trace collects what layers note on its thread, and attention computes its
-// steps one by one, so that it can note them.
+// While one lives, its trace collects the tensors that layers note on its thread, and attention
+// computes its steps one by one to note them.
 class Tracing final : public Middleware {
  public:
   explicit Tracing(Trace& trace) : trace_(trace) {}
-  void hear(const std::string& path, const Tensor& x) override { trace_.add(path, x); }
+  void on_tensor(const std::string& path, const Tensor& x) override { trace_.add(path, x); }
 
  private:
   Trace& trace_;

@@ -2,7 +2,7 @@
 //   da = dy,  db = dy
 //   ẏ = ȧ + ḃ
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

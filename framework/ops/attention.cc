@@ -16,20 +16,55 @@
 // from S and the logarithm of each row's sum, and takes sum(P dP) as sum(dO O) over D. Dao et al.,
 // "FlashAttention", 2022. M is a function of the stream, and is made again as well.
 
-#include "framework/kernels/attention.h"
-
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "framework/graph/middleware.h"
-#include "framework/ops/attention_output.h"
-#include "framework/ops/bf16.h"
-#include "framework/ops/kit.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/kernels/attention/fused_attention.h"
+#include "framework/ops/support/bf16.h"
+#include "framework/ops/support/op_kit.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
+
+// The last step of attention in the kernels; its backward reads the rounded output:
+//   O = N / s in `dtype`                 N: [..., D], s: [..., 1], O, dO: [..., D]
+//   dN = dO / s,  ds = -sum(dO O) / s    sum over D
+//   Ȯ = (Ṅ - O ṡ) / s
+// For scores S, N is exp(S) V and s is sum(exp(S)), which must not be 0. In the place of sum(dO O),
+// softmax(S) V would have sum(P dP): the same, but for rounding. Dao et al., "FlashAttention",
+// 2022.
+class AttentionOutput final : public Op, public HasTangent {
+ public:
+  explicit AttentionOutput(DType dtype) : dtype_(dtype) {}
+  std::string_view name() const override { return "attention_output"; }
+  Saves saves() const override { return Saves::kInputsAndOutput; }
+
+  Array forward(const Inputs& x) override {
+    const Array y = (Tensor(x[0]) / Tensor(x[1])).array();
+    return dtype_ == DType::bf16 && y.dtype() == DType::f32 ? rounded_to_bf16(y) : y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    const Tensor& sums = saved.input(1);
+    const Tensor d = widened(dy);
+    const Tensor dot = sum(d * widened(saved.output()), -1, /*keep_axis=*/true);
+    return {d / sums, neg(dot / sums)};
+  }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    return quotient_tangent(x, y, x_dot);
+  }
+
+ private:
+  DType dtype_;
+};
+
+Tensor attention_output(const Tensor& numerators, const Tensor& sums, DType dtype) {
+  return apply<AttentionOutput>({numerators, sums}, dtype);
+}
 
 constexpr double kLowest = std::numeric_limits<float>::lowest();
 
@@ -236,10 +271,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     note("q", query);
     note("k", k);
     note("v", v);
-    const bool as_kernels_have_it =
+    const bool rounds_as_kernels =
         !step_by_step() && computed_dtype(query.dtype()) == DType::f32 && key.dim(1) > 0;
-    return as_kernels_have_it ? attention_with_all_roundings(query, k, v, options)
-                              : attention_composed(query, k, v, options);
+    return rounds_as_kernels ? attention_with_all_roundings(query, k, v, options)
+                             : attention_composed(query, k, v, options);
   }
   std::vector<Tensor> inputs = {query, key, value};
   for (const Tensor& bias : {options.mask.bias, options.mask.relative_bias}) {

@@ -5,10 +5,8 @@
 //                  dx = dy repeated along those axes
 //                  the sums of bf16 numbers are f32; gradients of bf16 numbers are bf16 again
 
-#include "framework/kernels/copy.h"
-#include "framework/kernels/reduce.h"
-#include "framework/ops/bf16.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/bf16.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

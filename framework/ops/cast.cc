@@ -2,7 +2,7 @@
 //   dx = dy in x's number type         between floating types; masks and indices have no gradient
 
 #include "framework/core/wide.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "framework/core/wide.h"
-#include "framework/kernels/copy.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -155,7 +154,7 @@ OpExamples stack_examples() {
                     stack({zeros({2, 3}), zeros({3})}, 0);
                   },
                   "stack: shapes differ: f32[2, 3], f32[3]"},
-                 {"no such place",
+                 {"no such axis",
                   [] {
                     stack({zeros({2, 3})}, 3);
                   },

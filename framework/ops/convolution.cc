@@ -16,12 +16,10 @@
 // LeCun et al., "Backpropagation applied to handwritten zip code recognition", 1989; depthwise:
 // Chollet, "Xception", 2017.
 
-#include "framework/kernels/convolution.h"
-
 #include <string>
 
 #include "framework/core/wide.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -2,13 +2,12 @@
 //   p = softmax(logits),  q = (1 - s) one_hot(target) + s / V      logits, p, q: [N, V]
 //   loss = -sum(q log(p)) over V, 0 where the target is ignored    target, loss: [N]
 //   dlogits = (p - q) dloss, 0 where the target is ignored
-// What comes out is sum(loss) / divisor, a scalar.
+// The result is sum(loss) / divisor, a scalar.
 //
 // Label smoothing: Szegedy et al., "Rethinking the Inception architecture", 2016.
 
-#include "framework/kernels/softmax.h"
-#include "framework/ops/cross_entropy_formula.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/cross_entropy_formula.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -63,7 +62,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
   const Tensor losses = composed_only() || flat.dim(1) == 0
                             ? cross_entropy_formula(flat, rows, options)
                             : apply<CrossEntropy>({flat}, rows, options);
-  return scale(sum(losses), 1 / Scalar(divisor_of(rows, options)));
+  return sum(losses) / divisor_of(rows, options);
 }
 
 }  // namespace qkv

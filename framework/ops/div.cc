@@ -4,7 +4,7 @@
 //
 // As IEEE has it: a division by 0 gives inf or NaN.
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -35,6 +35,11 @@ class Div final : public Op, public HasTangent {
 Tensor div(const Tensor& a, const Tensor& b) {
   const Pair pair = broadcast_together("div", a, b);
   return apply<Div>({pair.a, pair.b});
+}
+
+Tensor div(const Tensor& x, double divisor) {
+  check_floating("div", {"x", x});
+  return 1 / Float128(divisor) * x;
 }
 
 OpExamples div_examples() { return binary_examples("div", div, Fill::kPositive); }

@@ -4,8 +4,7 @@
 // The backward is the same function of dy, and so is the backward of that.
 // Srivastava et al., "Dropout", 2014, with the scaling in training.
 
-#include "framework/kernels/random.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

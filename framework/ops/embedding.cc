@@ -4,8 +4,7 @@
 //   scatter of rows: table[v, :] = sum of y[i, :] over the i with index[i] = v
 //                    dy = embedding of dtable
 
-#include "framework/kernels/index.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -96,7 +95,7 @@ OpExamples embedding_examples() {
                     embedding(zeros({5, 3}), zeros({2}));
                   },
                   "embedding: needs i64: index f32[2]"},
-                 {"a table that is no matrix",
+                 {"a table that is not a matrix",
                   [] { embedding(zeros({5}), zeros({2}, DType::i64)); },
                   "embedding: table must be [V, C]: table f32[5], index i64[2]"}},
   };

@@ -6,8 +6,7 @@
 //                               x, index: [..., m, ...], y: [..., n, ...]
 //                 dx = gather(dy)
 
-#include "framework/kernels/index.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

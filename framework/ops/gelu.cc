@@ -7,18 +7,18 @@
 //   y = x (1 + t) / 2,  t = tanh(u),  u = sqrt(2 / pi) (x + 0.044715 x³)
 //   dx = ((1 + t) / 2 + x (1 - t²) u' / 2) dy,  u' = sqrt(2 / pi) (1 + 3 * 0.044715 x²)
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
 
-constexpr Scalar kHalfOfSqrt2 = kSqrt2<Scalar> / 2;
-constexpr Scalar kSqrt2OverPi = kSqrt2<Scalar> * kInverseSqrtPi<Scalar>;
-constexpr Scalar kCubic = 0.044715;
+constexpr Float128 kHalfOfSqrt2 = kSqrt2<Float128> / 2;
+constexpr Float128 kSqrt2OverPi = kSqrt2<Float128> * kInverseSqrtPi<Float128>;
+constexpr Float128 kCubic = 0.044715;
 
 Tensor normal_cdf(const Tensor& x) { return 0.5 * (1.0 + erf(kHalfOfSqrt2 * x)); }
 Tensor normal_density(const Tensor& x) {
-  return kHalfOfSqrt2 * kInverseSqrtPi<Scalar> * exp(-0.5 * (x * x));
+  return kHalfOfSqrt2 * kInverseSqrtPi<Float128> * exp(-0.5 * (x * x));
 }
 Tensor tanh_of_cubic(const Tensor& x) { return tanh(kSqrt2OverPi * (x + kCubic * (x * x * x))); }
 

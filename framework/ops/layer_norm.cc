@@ -6,8 +6,7 @@
 //
 // Ba, Kiros and Hinton, "Layer normalization", 2016.
 
-#include "framework/kernels/norm.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

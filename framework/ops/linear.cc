@@ -6,9 +6,9 @@
 // Micikevicius et al., "Mixed precision training", 2018.
 
 #include "framework/core/wide.h"
-#include "framework/kernels/matmul.h"
-#include "framework/ops/bf16.h"
-#include "framework/ops/kit.h"
+#include "framework/kernels/product/matmul.h"
+#include "framework/ops/support/bf16.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -143,7 +143,7 @@ OpExamples linear_examples() {
             },
             "linear: bias must be [3], as long as weight's first axis: x f32[2, 4], weight f32[3, "
             "4], bias f32[4]"},
-           {"a weight that is no matrix",
+           {"a weight that is not a matrix",
             [] {
               linear(zeros({2, 4}), zeros({4}), Tensor());
             },

@@ -2,8 +2,7 @@
 //   dx = dy - exp(y) sum(dy)
 //   ẏ = ẋ - sum(exp(y) ẋ)
 
-#include "framework/kernels/softmax.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

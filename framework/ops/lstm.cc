@@ -13,9 +13,9 @@
 // Hochreiter and Schmidhuber, "Long short-term memory", 1997; the forget gate f: Gers, Schmidhuber
 // and Cummins, "Learning to forget", 2000.
 
-#include "framework/ops/kit.h"
-#include "framework/ops/recurrence.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/ops/support/op_kit.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
+#include "framework/ops/support/scan.h"
 
 namespace qkv {
 namespace {

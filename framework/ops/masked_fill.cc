@@ -1,9 +1,9 @@
 //   y = mask ? value : x               mask, x, y, dy: one shape, after broadcasting
 //   dx = mask ? 0 : dy
 //
-// What is masked may be inf or NaN: its gradient is 0, chosen and not multiplied.
+// A masked element may be inf or NaN: its gradient is 0, chosen and not multiplied.
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -27,7 +27,7 @@ class MaskedFill final : public Op, public HasTangent, public HasAttributes, pub
     return {masked_fill(dy, Tensor(mask_), 0.0)};
   }
 
-  // What is filled in does not move.
+  // The filled-in value is a constant.
   Tensor tangent(TensorSpan, const Tensor&, TensorSpan x_dot) override {
     return masked_fill(x_dot[0], Tensor(mask_), 0.0);
   }

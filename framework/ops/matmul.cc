@@ -5,10 +5,10 @@
 // With transpose_a, A stands for Aᵀ in the formula, so that dA comes out transposed; B likewise.
 // bf16 operands give an f32 product, or a bf16 one, and get bf16 gradients. Sums are f32.
 
-#include "framework/kernels/matmul.h"
+#include "framework/kernels/product/matmul.h"
 
-#include "framework/ops/kit.h"
-#include "framework/ops/masked_matmul.h"
+#include "framework/ops/support/masked_matmul.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -3,8 +3,7 @@
 //
 // A NaN is the largest.
 
-#include "framework/kernels/reduce.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -2,7 +2,7 @@
 //   da = dy where a > b, dy / 2 where a = b, else 0;  db = dy - da
 //   ẏ = ȧ where a > b, ḃ where a < b, (ȧ + ḃ) / 2 where a = b
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

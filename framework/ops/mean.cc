@@ -1,28 +1,26 @@
 //   y = sum(x) / n                     over all n elements, or the n along one axis
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
 
-Scalar inverse_of_count(const Tensor& x, int64_t n) {
+double count_of(const Tensor& x, int64_t n) {
   if (n == 0) fail(absl::StrCat("mean: there are no elements: ", describe({{"x", x}})));
-  return Scalar(1) / static_cast<Scalar>(n);
+  return static_cast<double>(n);
 }
 
 }  // namespace
 
 Tensor mean(const Tensor& x) {
   check_floating("mean", {"x", x});
-  const Scalar factor = inverse_of_count(x, x.size());
-  return scale(sum(x), factor);
+  return sum(x) / count_of(x, x.size());
 }
 
 Tensor mean(const Tensor& x, int axis, bool keep_axis) {
   check_floating("mean", {"x", x});
   axis = check_axis("mean", {"x", x}, axis);
-  const Scalar factor = inverse_of_count(x, x.dim(axis));
-  return scale(sum(x, axis, keep_axis), factor);
+  return sum(x, axis, keep_axis) / count_of(x, x.dim(axis));
 }
 
 OpExamples mean_examples() {

@@ -2,7 +2,7 @@
 //   da = dy b,  db = dy a
 //   ẏ = ȧ b + a ḃ
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

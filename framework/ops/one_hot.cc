@@ -2,8 +2,7 @@
 //
 // A constant: no gradient flows to indices.
 
-#include "framework/kernels/index.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -10,7 +10,7 @@
 #include "framework/graph/tensor.h"
 
 // Every differentiable function of tensors. The formula, forward and backward of each stand in the
-// file of its name. Misuse throws Error with the op, the shapes, and what clashes. `axis` may count
+// file of its name. Misuse throws Error with the op, the shapes, and the clash. `axis` may count
 // from the end.
 namespace qkv {
 
@@ -23,9 +23,10 @@ Tensor pow(const Tensor& a, const Tensor& b);      // a >= 0 where the gradient 
 Tensor maximum(const Tensor& a, const Tensor& b);  // where equal, each gets half of the gradient
 
 // A tensor and a number.
-Tensor scale(const Tensor& x, Scalar factor);
-Tensor add_scalar(const Tensor& x, Scalar term);
-Tensor pow(const Tensor& x, Scalar exponent);
+Tensor scale(const Tensor& x, double factor);
+Tensor add_scalar(const Tensor& x, double term);
+Tensor div(const Tensor& x, double divisor);  // x times 1 / divisor
+Tensor pow(const Tensor& x, double exponent);
 
 Tensor neg(const Tensor& x);
 Tensor exp(const Tensor& x);
@@ -52,7 +53,7 @@ struct MatmulOptions {
   bool bf16_result = false;  // only for bf16 operands; their product is f32 otherwise
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
-class RoundedWeight;  // framework/ops/bf16.h
+class RoundedWeight;  // framework/ops/support/bf16.h
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product. An
 // x in bf16 is multiplied by an f32 weight that is rounded to bf16; sums and bias are f32.
 struct LinearOptions {
@@ -74,8 +75,9 @@ struct AttentionMask {
   // 0 … Tk. By default the last query is at the position of the last key: Tk - Tq.
   std::optional<int64_t> first_query = std::nullopt;
   Tensor padding = Tensor();  // boolean [B, Tk], true at keys that no query sees; undefined: none
-  // Added to the scores before the softmax: [H, Tq, Tk], or what broadcasts to [B, H, Tq, Tk], in
-  // the number type of the scores, which is f32 where the queries are bf16. It has a gradient.
+  // Added to the scores before the softmax: [H, Tq, Tk], or any shape that broadcasts to [B, H, Tq,
+  // Tk], in the number type of the scores, which is f32 where the queries are bf16. It has a
+  // gradient.
   Tensor bias = Tensor();
   // Replaces `bias`; it depends on the distance only, so that memory grows with the length and not
   // with its square: [H, Tq + Tk - 1]; query i and key j use number i - j + Tk - 1.
@@ -84,7 +86,7 @@ struct AttentionMask {
 
 // dropout(softmax(scale Q Kᵀ + bias)) V for every head of every sequence, in memory that grows with
 // the length and not with its square, and in time that grows with the number of keys that are seen.
-// framework/ops/scaled_dot_product_attention.h has the formula step by step.
+// framework/ops/support/scaled_dot_product_attention.h has the formula step by step.
 //   query [B, Tq, H, D], key and value [B, Tk, H, D] -> [B, Tq, H, D]
 struct AttentionOptions {
   AttentionMask mask = {};
@@ -93,8 +95,8 @@ struct AttentionOptions {
   double dropout = 0.0;
   RandomStream stream{0};
 };
-// A query that sees no key gets zeros. What a mask hides, a bias of -inf too, has no effect,
-// forward or backward, even if it is inf or NaN; nor has a query whose gradient is 0.
+// A query that sees no key gets zeros. Keys that a mask or a bias of -inf hides have no effect,
+// forward or backward, even if they are inf or NaN; nor has a query whose gradient is 0.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options = {});
 
@@ -130,7 +132,7 @@ struct ScanOptions {
 Tensor rnn(const Tensor& x, const Tensor& weight, const ScanOptions& options = {});
 Tensor lstm(const Tensor& x, const Tensor& weight, const ScanOptions& options = {});
 
-// Shapes. In reshape, one size may be -1: what is left.
+// Shapes. In reshape, one size may be -1: it is inferred.
 Tensor reshape(const Tensor& x, std::span<const int64_t> shape);
 Tensor reshape(const Tensor& x, std::initializer_list<int64_t> shape);
 Tensor reshape(const Tensor& x, const Shape& shape);  // else a span of the shape's size() sizes
@@ -197,12 +199,12 @@ inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
-inline Tensor operator+(const Tensor& x, Scalar term) { return add_scalar(x, term); }
-inline Tensor operator+(Scalar term, const Tensor& x) { return add_scalar(x, term); }
-inline Tensor operator-(const Tensor& x, Scalar term) { return add_scalar(x, -term); }
-inline Tensor operator-(Scalar term, const Tensor& x) { return add_scalar(neg(x), term); }
-inline Tensor operator*(const Tensor& x, Scalar factor) { return scale(x, factor); }
-inline Tensor operator*(Scalar factor, const Tensor& x) { return scale(x, factor); }
-inline Tensor operator/(const Tensor& x, Scalar divisor) { return scale(x, 1.0 / divisor); }
+inline Tensor operator+(const Tensor& x, double term) { return add_scalar(x, term); }
+inline Tensor operator+(double term, const Tensor& x) { return add_scalar(x, term); }
+inline Tensor operator-(const Tensor& x, double term) { return add_scalar(x, -term); }
+inline Tensor operator-(double term, const Tensor& x) { return add_scalar(neg(x), term); }
+inline Tensor operator*(const Tensor& x, double factor) { return scale(x, factor); }
+inline Tensor operator*(double factor, const Tensor& x) { return scale(x, factor); }
+inline Tensor operator/(const Tensor& x, double divisor) { return div(x, divisor); }
 
 }  // namespace qkv

@@ -5,8 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_join.h"
-#include "framework/kernels/copy.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -52,7 +52,7 @@ class Pow final : public Op, public HasTangent {
 
 class PowScalar final : public Op, public HasTangent, public HasAttributes {
  public:
-  explicit PowScalar(Scalar exponent) : exponent_(exponent) {}
+  explicit PowScalar(Float128 exponent) : exponent_(exponent) {}
   std::string_view name() const override { return "pow"; }
   std::vector<Attribute> attributes() const override {
     return {{"exponent", static_cast<double>(exponent_)}};
@@ -71,13 +71,13 @@ class PowScalar final : public Op, public HasTangent, public HasAttributes {
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
-    return chain_rule(x, y, x_dot, [n = exponent_](Scalar from, Scalar) {
+    return chain_rule(x, y, x_dot, [n = exponent_](Float128 from, Float128) {
       return n == 0 ? n : n * float128::pow(from, n - 1);
     });
   }
 
  private:
-  Scalar exponent_;
+  Float128 exponent_;
 };
 
 }  // namespace
@@ -87,11 +87,13 @@ Tensor pow(const Tensor& a, const Tensor& b) {
   return apply<Pow>({pair.a, pair.b});
 }
 
-Tensor pow(const Tensor& x, Scalar exponent) {
+Tensor pow(const Tensor& x, Float128 exponent) {
   check_floating("pow", {"x", x});
   if (exponent == 1) return x;
   return apply<PowScalar>({x}, exponent);
 }
+
+Tensor pow(const Tensor& x, double exponent) { return pow(x, Float128(exponent)); }
 
 OpExamples pow_examples() {
   const auto f = [](std::span<const Tensor> x) { return pow(x[0], x[1]); };

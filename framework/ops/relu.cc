@@ -3,8 +3,8 @@
 //
 // Backward asks y and not x, because x > 0 exactly where y > 0. The derivative at 0 is 0.
 
-#include "framework/ops/bf16.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/bf16.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -32,7 +32,8 @@ class Relu final : public Op, public HasTangent {
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
-    return chain_rule(x, y, x_dot, [](Scalar from, Scalar) -> Scalar { return from > 0 ? 1 : 0; });
+    return chain_rule(x, y, x_dot,
+                      [](Float128 from, Float128) -> Float128 { return from > 0 ? 1 : 0; });
   }
 
  private:

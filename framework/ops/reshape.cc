@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
@@ -24,7 +24,7 @@ class Reshape final : public Superposition {
   Shape shape_;
 };
 
-// The sizes with their -1 replaced by what is left.
+// The sizes with their -1 replaced by the inferred size.
 Shape complete(const Tensor& x, std::span<const int64_t> sizes) {
   const auto all = [&] {
     const bool are_too_many = std::ssize(sizes) > Shape::kMaxRank + 1;
@@ -81,7 +81,7 @@ OpExamples reshape_examples() {
                     [](std::span<const Tensor> x) {
                       return reshape(x[0], {2, 3, 2, 2});
                     }},
-                   {"what is left",
+                   {"an inferred size",
                     {input},
                     [](std::span<const Tensor> x) {
                       return reshape(x[0], {6, -1});

@@ -5,8 +5,7 @@
 //
 // Zhang and Sennrich, "Root mean square layer normalization", 2019.
 
-#include "framework/kernels/norm.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

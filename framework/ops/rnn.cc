@@ -8,8 +8,8 @@
 //
 // Elman, "Finding structure in time", 1990.
 
-#include "framework/ops/kit.h"
-#include "framework/ops/recurrence.h"
+#include "framework/ops/support/op_kit.h"
+#include "framework/ops/support/scan.h"
 
 namespace qkv {
 namespace {

@@ -6,9 +6,7 @@
 // A query at p and a key at r, both turned, have the product that they would have if the query
 // alone were turned by p - r: scores know the distance. Su et al., "RoFormer", 2021.
 
-#include "framework/kernels/rotary.h"
-
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

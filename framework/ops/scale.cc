@@ -4,14 +4,14 @@
 //   add_scalar:  y = x + term
 //                dx = dy,  ẏ = ẋ
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
 
 class Scale final : public Superposition, public HasAttributes {
  public:
-  explicit Scale(Scalar factor) : factor_(factor) {}
+  explicit Scale(Float128 factor) : factor_(factor) {}
   std::string_view name() const override { return "scale"; }
   std::vector<Attribute> attributes() const override {
     return {{"factor", static_cast<double>(factor_)}};
@@ -24,16 +24,16 @@ class Scale final : public Superposition, public HasAttributes {
   }
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
-    return {scale(dy, factor_)};
+    return {factor_ * dy};
   }
 
  private:
-  Scalar factor_;
+  Float128 factor_;
 };
 
 class AddScalar final : public Op, public HasTangent, public HasAttributes {
  public:
-  explicit AddScalar(Scalar term) : term_(term) {}
+  explicit AddScalar(Float128 term) : term_(term) {}
   std::string_view name() const override { return "add_scalar"; }
   std::vector<Attribute> attributes() const override {
     return {{"term", static_cast<double>(term_)}};
@@ -51,20 +51,23 @@ class AddScalar final : public Op, public HasTangent, public HasAttributes {
   Tensor tangent(TensorSpan, const Tensor&, TensorSpan x_dot) override { return x_dot[0]; }
 
  private:
-  Scalar term_;
+  Float128 term_;
 };
 
 }  // namespace
 
-Tensor scale(const Tensor& x, Scalar factor) {
+Tensor operator*(Float128 factor, const Tensor& x) {
   check_floating("scale", {"x", x});
   return factor == 1 ? x : apply<Scale>({x}, factor);
 }
 
-Tensor add_scalar(const Tensor& x, Scalar term) {
+Tensor operator+(const Tensor& x, Float128 term) {
   check_floating("add_scalar", {"x", x});
   return apply<AddScalar>({x}, term);
 }
+
+Tensor scale(const Tensor& x, double factor) { return Float128(factor) * x; }
+Tensor add_scalar(const Tensor& x, double term) { return x + Float128(term); }
 
 OpExamples scale_examples() {
   return {

@@ -1,14 +1,14 @@
 //   y = 1 / (1 + exp(-x))              x, y, dy, dx: one shape
 //   dx = y (1 - y) dy,  ẏ = ẋ / (2 cosh(x / 2))²
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {
 
 // y = (1 + tanh(x / 2)) / 2
-Scalar sigmoid_derivative(Scalar x, Scalar) {
-  const Scalar cosh = float128::cosh(x / 2);
+Float128 sigmoid_derivative(Float128 x, Float128) {
+  const Float128 cosh = float128::cosh(x / 2);
   return 1 / (4 * cosh * cosh);
 }
 

@@ -1,7 +1,7 @@
 //   y = x s,  s = sigmoid(x)           x, y, dy, dx: one shape
 //   dx = s (1 + x (1 - s)) dy
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -5,8 +5,7 @@
 //           dx = the part of dy where x stands
 //   split:  slices of equal length
 
-#include "framework/kernels/copy.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

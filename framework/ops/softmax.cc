@@ -2,9 +2,7 @@
 //   dx = y (dy - sum(y dy))
 //   ẏ = y (ẋ - sum(y ẋ))
 
-#include "framework/kernels/softmax.h"
-
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

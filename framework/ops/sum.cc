@@ -1,8 +1,7 @@
 //   y = sum of x over one axis         x, dx: [..., n, ...], y, dy: [..., ...]
 //   dx = dy, repeated along that axis
 
-#include "framework/kernels/reduce.h"
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

@@ -1,7 +1,7 @@
 //   y = tanh(x)                        x, y, dy, dx: one shape
 //   dx = (1 - y²) dy,  ẏ = ẋ / cosh(x)²
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 
@@ -10,8 +10,8 @@ Tensor tanh(const Tensor& x) {
       "tanh", kernels::Unary::tanh, x,
       {.from_output = [](const Tensor& y, const Tensor& dy) { return (1.0 - y * y) * dy; },
        .derivative =
-           [](Scalar input, Scalar) {
-             const Scalar cosh = float128::cosh(input);
+           [](Float128 input, Float128) {
+             const Float128 cosh = float128::cosh(input);
              return 1 / (cosh * cosh);
            }});
 }

@@ -1,6 +1,6 @@
 //   y = sum((x - mean(x))²) / (n - correction)      over the n elements along one axis
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 
@@ -14,8 +14,7 @@ Tensor variance(const Tensor& x, int axis, int64_t correction, bool keep_axis) {
                       correction));
   }
   const Tensor centered = x - mean(x, axis, /*keep_axis=*/true);
-  return scale(sum(centered * centered, axis, keep_axis),
-               Scalar(1) / static_cast<Scalar>(n - correction));
+  return sum(centered * centered, axis, keep_axis) / static_cast<double>(n - correction);
 }
 
 OpExamples variance_examples() {

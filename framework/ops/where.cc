@@ -1,9 +1,9 @@
 //   y = mask ? a : b                   mask, a, b, y, dy: one shape, after broadcasting
 //   da = mask ? dy : 0,  db = mask ? 0 : dy
 //
-// What is not chosen may be inf or NaN: its gradient is 0, chosen and not multiplied.
+// An element that is not chosen may be inf or NaN: its gradient is 0, chosen and not multiplied.
 
-#include "framework/ops/kit.h"
+#include "framework/ops/support/op_kit.h"
 
 namespace qkv {
 namespace {

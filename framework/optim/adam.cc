@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "framework/kernels/optimizer.h"
+#include "framework/kernels/kernels.h"
 #include "framework/optim/optimizer.h"
 
 namespace qkv {
@@ -21,13 +21,13 @@ class Adam final : public Optimizer {
 
  private:
   void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-              Scalar learning_rate, Scalar gradient_scale) const override {
+              const kernels::StepFactors& factors) const override {
     const auto [beta1, beta2] = options_.betas;
     const auto t = static_cast<double>(steps());
     const bool decoupled = options_.kind == OptimizerKind::kAdamW;
     const bool decays = decoupled && parameter.rank() >= 2;
     Array weight = parameter.array();
-    kernels::adam({.learning_rate = learning_rate,
+    kernels::adam({.learning_rate = factors.learning_rate,
                    .beta1 = beta1,
                    .beta2 = beta2,
                    .epsilon = options_.epsilon,
@@ -35,7 +35,7 @@ class Adam final : public Optimizer {
                    .weight_decay = decays ? options_.weight_decay : 0.0,
                    .correction1 = 1.0 - std::pow(beta1, t),
                    .correction2 = 1.0 - std::pow(beta2, t),
-                   .gradient_scale = gradient_scale},
+                   .gradient_scale = factors.gradient_scale},
                   gradient, weight, state[0], state[1]);
   }
 

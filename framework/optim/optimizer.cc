@@ -2,16 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/middleware.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/kernels/optimizer.h"
-#include "framework/kernels/vector_math.h"
+#include "framework/kernels/elementwise/vector_math.h"
+#include "framework/kernels/kernels.h"
 
 namespace qkv {
+namespace {
+
+template <class T>
+T norm_of(std::span<const Tensor> gradients) {
+  const ObservedSection section("gradient norm");
+  T sum = 0;
+  for (const Tensor& g : gradients) sum += static_cast<T>(kernels::sum_of_squares(g.array()));
+  return kernels::math::sqrt(sum);
+}
+
+template <class T>
+T clip_scale_of(T norm, double max_norm) {
+  return max_norm == 0 ? T(1) : std::min(T(1), max_norm / (norm + 1e-6));
+}
+
+}  // namespace
 
 Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::string> state_names)
     : parameters_(std::move(parameters)), state_names_(std::move(state_names)) {
@@ -23,8 +39,18 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::st
   }
 }
 
-void Optimizer::step(std::span<const Tensor> gradients, Scalar learning_rate,
-                     Scalar gradient_scale) {
+void Optimizer::step(std::span<const Tensor> gradients, double learning_rate,
+                     double gradient_scale) {
+  step_by(gradients, {learning_rate, gradient_scale});
+}
+
+void Optimizer::exact_step(std::span<const Tensor> gradients, const Tensor& learning_rate,
+                           double max_norm) {
+  const Float128 norm = norm_of<Float128>(gradients);
+  step_by(gradients, {*learning_rate.array().data<Float128>(), clip_scale_of(norm, max_norm)});
+}
+
+void Optimizer::step_by(std::span<const Tensor> gradients, const kernels::StepFactors& factors) {
   const ObservedSection section("optimizer");
   if (gradients.size() != parameters_.size()) {
     fail(absl::StrCat("optimizer: ", gradients.size(), " gradients for ", parameters_.size(),
@@ -43,7 +69,7 @@ void Optimizer::step(std::span<const Tensor> gradients, Scalar learning_rate,
   ++steps_;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
-    update(parameter, gradients[i].array(), states_[i], learning_rate, gradient_scale);
+    update(parameter, gradients[i].array(), states_[i], factors);
   }
   const double share =
       (1 - average_decay_) / (1 - std::pow(average_decay_, static_cast<double>(steps_)));
@@ -83,26 +109,26 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                              : make_adam(options, std::move(parameters));
 }
 
-double global_norm(std::span<const Tensor> gradients) {
-  return static_cast<double>(exact_norm(gradients));
-}
+double global_norm(std::span<const Tensor> gradients) { return norm_of<double>(gradients); }
 
-Scalar exact_norm(std::span<const Tensor> gradients) {
-  const ObservedSection section("gradient norm");
-  const auto norm = [&]<class T>(T sum) -> Scalar {
-    for (const Tensor& g : gradients) sum += static_cast<T>(kernels::sum_of_squares(g.array()));
-    return kernels::math::sqrt(sum);
-  };
-  const bool is_wide = !gradients.empty() && gradients[0].dtype() == DType::f128;
-  return is_wide ? norm(Float128(0)) : norm(0.0);
-}
+double clip_scale(double norm, double max_norm) { return clip_scale_of(norm, max_norm); }
 
-double clip_scale(double norm, double max_norm) {
-  return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + 1e-6));
-}
-
-Scalar clip_scale(Scalar norm, double max_norm) {
-  return max_norm == 0 ? 1 : std::min<Scalar>(1, max_norm / (norm + 1e-6));
+double scheduled_learning_rate(const OptimizerOptions& options, int64_t step, int64_t total_steps) {
+  const double highest = options.learning_rate, lowest = options.min_learning_rate;
+  // Doubles, which hold these integers: no sum or difference of them overflows.
+  const double now = static_cast<double>(step), last = static_cast<double>(total_steps) - 1;
+  const double warmup = static_cast<double>(options.warmup_steps);
+  if (now < warmup) return highest * (now + 1) / (warmup + 1);
+  const double progress = std::min(1.0, (now - warmup) / std::max(1.0, last - warmup));
+  switch (options.schedule) {
+    case Schedule::kConstant:
+      return highest;
+    case Schedule::kLinear:
+      return highest + (lowest - highest) * progress;
+    case Schedule::kCosine:
+      break;
+  }
+  return lowest + (highest - lowest) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 
 }  // namespace qkv

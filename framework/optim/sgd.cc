@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "framework/kernels/optimizer.h"
+#include "framework/kernels/kernels.h"
 #include "framework/optim/optimizer.h"
 
 namespace qkv {
@@ -15,12 +15,12 @@ class Sgd final : public Optimizer {
 
  private:
   void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-              Scalar learning_rate, Scalar gradient_scale) const override {
+              const kernels::StepFactors& factors) const override {
     Array weight = parameter.array();
-    kernels::sgd({.learning_rate = learning_rate,
+    kernels::sgd({.learning_rate = factors.learning_rate,
                   .momentum = options_.momentum,
                   .weight_decay = options_.weight_decay,
-                  .gradient_scale = gradient_scale},
+                  .gradient_scale = factors.gradient_scale},
                  gradient, weight, state[0]);
   }
 

@@ -6,14 +6,11 @@
 
 namespace qkv {
 
-// Reads every .h and .cc below framework, models, data, train, lessons and cli in `root`, and
-// returns a sentence for each place that breaks a rule of the house, in the order of the file
-// names:
+// Reads every .h and .cc below framework, models, data, train, cli and apps in `root`, and returns
+// a sentence for each place that breaks a rule of the house, in the order of the file names:
 //
-// - an #include points down: cli -> lessons -> train -> models, data -> framework; inside train
-//   loop -> evaluate -> watch, generate -> folder -> config, and inside the framework mutation ->
-//   gradcheck -> autograd, optim -> nn -> autograd -> ops -> graph, kernels -> core, io -> core;
-//   neighbours do not know each other;
+// - an #include points down, by the floors of docs/architecture.md; neighbours do not know each
+//   other;
 // - an #include of a file of the project is written from the root;
 // - oneDNN and OpenMP are named in framework/kernels only;
 // - no file includes itself, by whatever detour.

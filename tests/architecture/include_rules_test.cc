@@ -42,7 +42,8 @@ TEST(ArchitectureTest, TheSourcesAreFound) {
 
 TEST_F(IncludeRulesTest, IncludesThatPointDownAreFine) {
   plant("framework/core/shape.h", "#include <vector>\n");
-  plant("framework/kernels/matmul.cc", "#include <omp.h>\n#include \"framework/core/shape.h\"\n");
+  plant("framework/kernels/product/matmul.cc",
+        "#include <omp.h>\n#include \"framework/core/shape.h\"\n");
   plant("framework/ops/ops.h", "#include \"framework/core/shape.h\"\nint compute();\n");
   plant("data/batch.h", "#include \"framework/core/shape.h\"\n");
   plant("models/decoder.h", "#include \"framework/ops/ops.h\"\n");
@@ -72,14 +73,31 @@ TEST_F(IncludeRulesTest, NeighboursDoNotKnowEachOther) {
           "framework/graph/node.h:1: framework/graph and framework/kernels are neighbours"));
 }
 
+TEST_F(IncludeRulesTest, TheFoldersOfARoomKnowIt) {
+  plant("data/text/tokens.h", "#include \"data/file.h\"\n#include \"data/images/idx.h\"\n");
+  plant("data/file.h", "");
+  plant("data/images/idx.h", "");
+  plant("data/dataset.h", "#include \"data/text/tokens.h\"\n");
+  plant("framework/kernels/product/matmul.h",
+        "#include \"framework/kernels/elementwise/vector.h\"\n");
+  plant("framework/kernels/elementwise/vector.h", "#include <omp.h>\n");
+  plant("framework/graph/node.h", "#include \"framework/kernels/product/matmul.h\"\n");
+  EXPECT_THAT(
+      broken(),
+      ElementsAre("data/text/tokens.h:2: data/text and data/images are neighbours",
+                  "framework/graph/node.h:1: framework/graph and framework/kernels/product are "
+                  "neighbours"));
+}
+
 TEST_F(IncludeRulesTest, TheBookKnowsNoAppAndAnAppFewOthers) {
   plant("cli/train.cc", "#include \"apps/runs/plot.h\"\n");
-  plant("apps/runs/plot.h", "#include \"apps/report/svg.h\"\n#include \"train/loop/trainer.h\"\n");
+  plant("apps/runs/plot.h",
+        "#include \"apps/report/svg/svg.h\"\n#include \"train/loop/trainer.h\"\n");
   plant("apps/runs/replay/replay.cc",
-        "#include \"apps/runs/plot.h\"\n#include \"apps/labs/lab.h\"\n");
-  plant("apps/labs/lab.h", "#include \"apps/check/mutation/mutation.h\"\n");
+        "#include \"apps/runs/plot.h\"\n#include \"apps/labs/kit/lab.h\"\n");
+  plant("apps/labs/kit/lab.h", "#include \"apps/check/mutation/mutation.h\"\n");
   plant("apps/check/mutation/mutation.h", "");
-  plant("apps/report/svg.h", "");
+  plant("apps/report/svg/svg.h", "");
   plant("train/loop/trainer.h", "");
   EXPECT_THAT(broken(),
               ElementsAre("apps/runs/replay/replay.cc:2: apps/runs includes apps/labs, another app",

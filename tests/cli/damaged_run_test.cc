@@ -122,19 +122,21 @@ TEST_F(DamagedRunTest, AFlippedBitOfAWeightIsAnErrorOfEveryVerb) {
                                              {"generate", "runs/tiny", "--prompt", "0"},
                                              {"info", "runs/tiny"},
                                              {"train", "tiny.toml", "--resume"}}) {
+    if (!has_verb(command[0])) continue;
     const ProcessResult result = qkv(command);
     EXPECT_EQ(result.exit_status, 1) << command[0];
     EXPECT_EQ(result.output, "") << command[0];
     EXPECT_THAT(result.errors,
                 testing::MatchesRegex(absl::StrCat("error: ", command[0] == "train" ? last : best,
-                                                   ": tensor \"[a-z0-9_.]+\" is not what was "
-                                                   "written: its checksum is [0-9a-f]+, but the "
-                                                   "file says [0-9a-f]+; the file is damaged\n")));
+                                                   ": tensor \"[a-z0-9_.]+\" is damaged: "
+                                                   "its checksum is [0-9a-f]+, but the file "
+                                                   "says [0-9a-f]+\n")));
   }
 }
 
 TEST_F(DamagedRunTest, AFileOfAnotherKindIsToldFromOneThatWasCutOff) {
   for (const char* verb : {"info", "eval"}) {
+    if (!has_verb(verb)) continue;
     expect_error(qkv({verb, "tiny.toml"}), 1,
                  "tiny.toml: not a safetensors file: it does not begin with the length of a header "
                  "of at most 100000000 bytes");
@@ -154,6 +156,7 @@ TEST_F(DamagedRunTest, WeightsThatAreNotFiniteAreNamed) {
   std::filesystem::remove(folder_ / "runs/tiny/checkpoints/last.safetensors");
   expect_error(qkv({"train", "tiny.toml", "--resume"}), 1, message);
 
+  NEEDS_VERBS("info");
   const ProcessResult info = qkv({"info", "runs/tiny"});
   expect_success(info);
   EXPECT_THAT(info.output, testing::ContainsRegex("final_norm.bias +f32.16. +not finite: 1\n"));

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/command_line_fixture.h"
-#include "tests/data/image_bytes.h"
+#include "tests/data/images/image_bytes.h"
 
 namespace qkv {
 

@@ -184,7 +184,7 @@ TEST_F(ForeignFilesTest, AConfigThatIsNoneIsToldSo) {
   write_bytes(folder_ / "large.csv", std::string(70000, 'a') + "\n");
   for (const char* file : {"qr.csv", "large.csv"}) {
     EXPECT_THAT(unfolded(refusal(qkv({"train", file}))),
-                AllOf(StartsWith(absl::StrCat("error: ", file, ": is no config: it ")),
+                AllOf(StartsWith(absl::StrCat("error: ", file, ": is not a config: it ")),
                       HasSubstr("a config is a short TOML file, which names data with data.path")));
   }
   write_bytes(folder_ / "c.toml", "[data]\npath = \"qr.csv\"\n");

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/cli/foreign_files_fixture.h"
-#include "tests/data/raw_png.h"
+#include "tests/data/images/raw_png.h"
 
 namespace qkv {
 namespace {
@@ -142,7 +142,7 @@ TEST_F(ForeignSetsTest, WhatIsNoImageIsLeftOutWithANote) {
   EXPECT_EQ(result.exit_status, 0) << result.errors;
   EXPECT_THAT(
       unfolded(result.errors),
-      HasSubstr("left out, as they are no images: all/LICENSE, all/0/Thumbs.db, all/1/note.txt"));
+      HasSubstr("left out, as they are not images: all/LICENSE, all/0/Thumbs.db, all/1/note.txt"));
   expect_success(qkv({"train", "c.toml", "--out", "run", "--set", "data.path=all", "--set",
                       "data.image_size=4", "--set", "model.patch_size=2", "--set",
                       "model.kind=classifier", "--set", "train.steps=2"}));

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "framework/core/random.h"
 #include "tests/command_line_fixture.h"
-#include "tests/data/image_bytes.h"
+#include "tests/data/images/image_bytes.h"
 
 namespace qkv {
 namespace {
@@ -99,7 +99,7 @@ TEST_F(ImageFolderRunTest, ARunIsTrainedResumedJudgedAndShown) {
   EXPECT_EQ(other["sequences"], 60);
   EXPECT_EQ(other["sequence_accuracy"], 1.0);
   expect_error(qkv({"eval", "runs/colours", "--text", "pictures"}), 2,
-               "pictures/all: is the folder of no class; the classes are blue, red");
+               "pictures/all: is an unknown class; the classes are blue, red");
   const std::string checkpoint = "runs/colours/checkpoints/best.safetensors";
   expect_error(qkv({"eval", "runs/colours", "--set", "data.channels=1"}), 2,
                checkpoint + ": the model reads images of 3 channels, but these have 1");
@@ -107,7 +107,7 @@ TEST_F(ImageFolderRunTest, ARunIsTrainedResumedJudgedAndShown) {
   EXPECT_EQ(qkv({"compare", "runs/half", "runs/whole"}).exit_status, 0);
   expect_success(qkv({"explain", "runs/colours", "--out", "page.html"}));
   EXPECT_THAT(in("page.html"), HasSubstr("pixels"));
-  expect_success(qkv({"report", "runs/colours", "--html", "report.html"}));
+  expect_success(qkv({"report", "runs/colours", "--out", "report.html"}));
 }
 
 TEST_F(ImageFolderRunTest, PredictTellsClassesOfFilesAndFolders) {

@@ -38,6 +38,7 @@ TEST_F(ImagesTest, DataWritesAPictureOfThem) {
 
 TEST_F(ImagesTest, DataExportsTheirBatches) {
   expect_success(qkv({"data", "shapes.toml", "--export", "b.safetensors", "--batches", "1"}));
+  NEEDS_VERBS("info");
   const ProcessResult info = qkv({"info", "b.safetensors"});
   expect_success(info);
   EXPECT_NE(info.output.find("f32[64, 1, 16, 16]"), std::string::npos) << info.output;

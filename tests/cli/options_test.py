@@ -1,6 +1,6 @@
 """Every option of every verb acts, or is refused by its name: given twice, and beside every other one.
 
-The program itself lists verbs and options, in what bash completes; here stand a command for each, and values with which
+The program itself lists verbs and options, in what shells complete; here stand a command for each, and values with which
 an option changes what the command prints and writes. An option acts beside another one if both together print or write
 something else than each of them alone.
 """
@@ -46,13 +46,13 @@ CASES = [
     ("bench tiny.toml --steps 2", ["set=model.d_ff=8", "shape=toy", "suite", "precision=bf16", *FILES, "generation"]),
     ("bench tiny.toml", ["steps=2", "generation"]),
     ("bench", ["suite", "set=model.d_ff=8", "shape=toy", "precision=bf16", "generation"]),
-    ("plot runs/tiny", ["metric=val_loss", "against=tokens", "log", "svg=x.svg", "svg=-", "html=x.html", "html=-",
+    ("plot runs/tiny", ["metric=val_loss", "against=tokens", "log", "svg=x.svg", "svg=-", "out=x.html", "out=-",
                         "csv=x.csv", "csv=-"]),
-    ("report runs/tiny", ["html=x.html", "html=-", "lang=zh"]),
+    ("report runs/tiny", ["out=x.html", "out=-", "lang=zh"]),
     ("import there", ["out=runs/other"]),
     ("export runs/tiny", ["onnx=x.onnx", "c=x.c", "onnx-step=y.onnx", "hf=folder"]),
     ("gradcheck --op tanh", ["op=sigmoid", "config=tiny.toml", "order=2", "precision=f32", "mutate", "coverage",
-                             "sweep=x.csv", "seed=5", "seeds=2", *FILES, "html=x.html", "html=-", "verbose",
+                             "sweep=x.csv", "seed=5", "seeds=2", *FILES, "out=x.html", "out=-", "verbose",
                              "set=seed=5"]),
     ("gradcheck --config tiny.toml", ["op=sigmoid", "precision=f32", "mutate", "coverage", "sweep=x.csv", "verbose",
                                       "set=model.d_ff=8"]),
@@ -61,8 +61,8 @@ CASES = [
                            "lang=zh"]),
     ("explain", ["example=three-words", "prompt=210=", "target=01", "validation=3", "set=attention.causal=false",
                  "position=1", "out=x.html", "max-size=1", "text", "lang=zh"]),
-    ("lab thinking", ["control", "html=x.html", *FILES, "out=folder", "notes=x.md", "lang=zh", "runs=other"]),
-    ("lab", ["all", "html=x.html", *FILES]),
+    ("lab thinking", ["control", "out=x.html", *FILES, "notes=x.md", "lang=zh", "runs=other"]),
+    ("lab", ["all", "out=folder", *FILES]),
     ("completion bash", []),
     ("man", []),
 ]
@@ -202,10 +202,11 @@ def complaints_about_lab(option: str, commands: Commands) -> list:
 
 
 def listed_options() -> set:
-    script = subprocess.run([QKV, "completion", "bash"], check=True, capture_output=True, text=True).stdout
-    listed = re.search(r"^_qkv_options\(\).*?^}", script, re.M | re.S).group(0)
-    return {(verb, option) for verb, options in re.findall(r"^ +(\S+)\) echo '(.*)'", listed, re.M)
-            for option in options.replace("--", "").split() if option != "help" and verb not in OF_PYTHON}
+    def offered(*words: str) -> list:
+        lines = subprocess.run([QKV, "_complete", "--", *words], check=True, capture_output=True, text=True).stdout
+        return [line.split("\t")[0] for line in lines.splitlines()]
+    return {(verb, option[2:]) for verb in offered("") if verb[0] != "-" and verb not in OF_PYTHON
+            for option in offered(verb, "--") if option != "--help"}
 
 
 def main() -> int:

@@ -36,12 +36,12 @@ TEST_F(OutputsTest, AFileOfAnotherKindIsKept) {
     command.insert(command.end(), {std::string("--") + option, checkpoint});
     expect_kept(command, option, checkpoint);
   }
-  for (const char* option : {"html", "json", "sweep"}) {
+  for (const char* option : {"out", "json", "sweep"}) {
     std::vector<std::string> command = gradcheck;
     command.insert(command.end(), {std::string("--") + option, "tiny.toml"});
     expect_kept(command, option, "tiny.toml");
   }
-  for (const char* option : {"html", "json"}) {
+  for (const char* option : {"out", "json"}) {
     expect_kept({"lab", "softmax", std::string("--") + option, "tiny.toml"}, option, "tiny.toml");
   }
   expect_kept({"lab", "--all", "--notes", "tiny.toml"}, "notes", "tiny.toml");
@@ -78,11 +78,11 @@ TEST_F(OutputsTest, AFileOfItsOwnKindIsReplaced) {
   for (int i = 0; i < 2; ++i) {
     expect_success(
         qkv({"explain", "--example", "three-words", "--json", "a.json", "--out", "a.html"}));
-    expect_success(qkv({"gradcheck", "--op", "exp", "--json", "b.json", "--html", "b.html"}));
+    expect_success(qkv({"gradcheck", "--op", "exp", "--json", "b.json", "--out", "b.html"}));
     expect_success(qkv({"gradcheck", "--op", "exp", "--sweep", "b.csv"}));
     expect_success(qkv({"gradcheck", "--op", "exp", "--mutate", "--json", "b.json"}));
     expect_success(qkv({"gradcheck", "--op", "exp", "--precision", "f32", "--json", "b.json"}));
-    expect_success(qkv({"lab", "sinusoid", "--html", "c.html", "--json", "c.json"}));
+    expect_success(qkv({"lab", "sinusoid", "--out", "c.html", "--json", "c.json"}));
   }
   write_bytes(folder_ / "empty", "");
   expect_success(qkv({"explain", "--example", "three-words", "--out", "empty"}));
@@ -100,8 +100,8 @@ TEST_F(OutputsTest, TwoOutputsAreTwoFiles) {
         std::string("--out and --json both name the file ") + other + "; choose two names");
     EXPECT_FALSE(std::filesystem::exists(folder_ / "s"));
   }
-  expect_error(qkv({"gradcheck", "--op", "exp", "--html", "s", "--json", "s"}), 2,
-               "--json and --html both name the file s; choose two names");
+  expect_error(qkv({"gradcheck", "--op", "exp", "--out", "s", "--json", "s"}), 2,
+               "--json and --out both name the file s; choose two names");
   expect_error(qkv({"explain", "--example", "three-words", "--out", "/dev/stdout", "--json",
                     "/proc/self/fd/1"}),
                2, "--out and --json both name the file /proc/self/fd/1; choose two names");

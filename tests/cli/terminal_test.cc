@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "framework/core/columns.h"
+#include "framework/core/text/columns.h"
 #include "tests/command_line_fixture.h"
 
 namespace qkv {
@@ -78,7 +78,7 @@ class TerminalVerbTest : public CommandLineFixture {
          {"lab"},
          {"lab", "sinusoid"},
          {"plot", "runs/tiny", other},
-         {"report", "runs/tiny", "--html", "report.html"}});
+         {"report", "runs/tiny", "--out", "report.html"}});
   }
 
   // In a terminal that has so many columns, which gets errors and progress, too.
@@ -175,33 +175,6 @@ TEST_F(TerminalVerbTest, JsonIsAFileBesideTheTextOrStandardOutputAlone) {
     EXPECT_EQ(in("tiny.toml"), kConfig) << "another file is not replaced";
     std::filesystem::remove(folder_ / "out.json");
   }
-}
-
-TEST_F(TerminalVerbTest, InfoTellsTheModelFromTheOptimizer) {
-  const std::string adam = qkv({"info", "runs/tiny"}).output;
-  EXPECT_THAT(adam, testing::ContainsRegex("\nmodel +[0-9]+ +2432  "));
-  EXPECT_THAT(adam, testing::ContainsRegex("\noptimizer: first moments +[0-9]+ +2432  "));
-  EXPECT_THAT(adam, testing::ContainsRegex("\nall +60 +7296 +2[89][^\n]* KiB\n"));
-  expect_success(qkv(Words{"train", "tiny.toml", "--out", "runs/sgd", "--set", "optimizer.kind=sgd",
-                           "--set", "optimizer.momentum=0.9"} +
-                     kTinySteps));
-  EXPECT_THAT(qkv({"info", "runs/sgd", "--verbose"}).output,
-              HasSubstr("\noptimizer: velocities, sums of"));
-  expect_success(qkv({"data", "tiny.toml", "--export", "batches"}));
-  EXPECT_THAT(qkv({"info", "batches"}).output, HasSubstr("\ntensors:\n"));
-}
-
-TEST_F(TerminalVerbTest, InfoIsShortUnlessAllIsAskedFor) {
-  const std::string in_short = qkv({"info", "runs/tiny"}).output;
-  const std::string all = qkv({"info", "runs/tiny", "--verbose"}).output;
-  EXPECT_LT(std::ranges::count(in_short, '\n'), 45);
-  EXPECT_THAT(in_short, testing::ContainsRegex("\nconfig +[0-9]+ lines\n"));
-  EXPECT_THAT(in_short, testing::ContainsRegex("\nstep +4\n"));
-  for (const char* text : {"\n[config]\nname = \"tiny\"\n",
-                           "optimizer.first_moment.final_norm.bias", "\n  final_norm.bias "}) {
-    EXPECT_THAT(all, HasSubstr(text));
-  }
-  EXPECT_THAT(in_short, Not(HasSubstr("optimizer.first_moment")));
 }
 
 // What is cut or folded would be on another line.

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +52,8 @@ std::vector<double> row_of(const Array& array, int64_t row) {
   return {all.begin() + row * length, all.begin() + (row + 1) * length};
 }
 
-TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
-  const TemporaryFolder folder;
+// Of every task; files of images have tests of their own.
+std::vector<DataOptions> every_task(const TemporaryFolder& folder) {
   std::string lines, records = "question,answer,text,class\n";
   for (int i = 0; i < 200; ++i) {
     const std::string square = std::to_string((i + 5) * (i + 5));
@@ -60,10 +62,10 @@ TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
   }
   write_bytes(folder / "lines.txt", lines);
   write_bytes(folder / "records.csv", records);
+  std::vector<DataOptions> all;
   for (const TaskKind& task : task_kinds()) {
-    if (task.name == "idx" || task.name == "image_folder") continue;  // have tests of their own
-    SCOPED_TRACE(task.name);
-    DataOptions options;
+    if (task.name == "idx" || task.name == "image_folder") continue;
+    DataOptions& options = all.emplace_back();
     options.task = task.name;
     options.alphabet = 20;
     options.length = 8;
@@ -71,6 +73,14 @@ TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
     options.train_fraction = 0.5;
     if (std::ranges::count(task.keys, "path") != 0) options.path = folder / "lines.txt";
     if (std::ranges::count(task.keys, "answer_key") != 0) options.path = folder / "records.csv";
+  }
+  return all;
+}
+
+TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
+  const TemporaryFolder folder;
+  for (const DataOptions& options : every_task(folder)) {
+    SCOPED_TRACE(options.task);
     const std::unique_ptr<Dataset> dataset = dataset_of(options);
     const Batch all = dataset->validation_batch(0, 5), some = dataset->validation_batch(2, 3);
     for (int64_t row = 0; row < 3; ++row) {
@@ -78,6 +88,23 @@ TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
       EXPECT_EQ(row_of(some.targets, row), row_of(all.targets, row + 2));
     }
     EXPECT_NE(row_of(all.inputs[0], 0), row_of(all.inputs[0], 2));
+  }
+}
+
+TEST(BatchTest, ATrainingBatchIsAFunctionOfSeedAndIndexAndItsRowsNotOfItsSize) {
+  const TemporaryFolder folder;
+  for (const DataOptions& options : every_task(folder)) {
+    SCOPED_TRACE(options.task);
+    const auto dataset = dataset_of(options, 3);
+    const Batch batch = dataset->training_batch(7, 16);
+    const Batch few = dataset->training_batch(7, 3);
+    EXPECT_TRUE(same(batch, dataset->training_batch(7, 16)));
+    EXPECT_TRUE(same(batch, dataset_of(options, 3)->training_batch(7, 16)));
+    EXPECT_FALSE(same(batch, dataset->training_batch(8, 16)));
+    EXPECT_FALSE(same(batch, dataset_of(options, 4)->training_batch(7, 16)));
+    const std::vector<double> row = row_of(few.inputs[0], 2), longer = row_of(batch.inputs[0], 2);
+    const auto size = static_cast<ptrdiff_t>(std::min(row.size(), longer.size()));
+    EXPECT_TRUE(std::equal(row.begin(), row.begin() + size, longer.begin()));
   }
 }
 

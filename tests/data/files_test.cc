@@ -8,7 +8,7 @@
 #include <set>
 
 #include "data/file.h"
-#include "data/show.h"
+#include "data/show_data.h"
 #include "framework/core/random.h"
 #include "tests/data/rows.h"
 
@@ -167,17 +167,6 @@ TEST(TextTest, TrainingWindowsLieInTheFirstPartAndReachBothItsEnds) {
   EXPECT_EQ(seen.size(), 82u);  // 90 characters hold 82 windows of 8 and a target
   EXPECT_EQ(*seen.begin(), 0u);
   EXPECT_EQ(*seen.rbegin(), 81u);
-}
-
-TEST(TextTest, ABatchIsAFunctionOfSeedAndIndexAlone) {
-  const TempFile file(varied_text(400));
-  const DataOptions options = from_file("text", file.path());
-  const auto dataset = dataset_of(options);
-  const Batch batch = dataset->training_batch(7, 4);
-  dataset->training_batch(3, 2);
-  EXPECT_TRUE(same(batch, dataset_of(options)->training_batch(7, 4)));
-  EXPECT_FALSE(same(batch, dataset->training_batch(8, 4)));
-  EXPECT_FALSE(same(batch, dataset_of(options, 2)->training_batch(7, 4)));
 }
 
 TEST(TextTest, SeedOneMakesTheseWindows) {

@@ -1,11 +1,10 @@
-#include "data/options.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "data/data_options.h"
 #include "data/tasks/tasks.h"
 
 namespace qkv {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "data/show.h"
-#include "tests/data/images.h"
+#include "data/show_data.h"
+#include "tests/data/images/images.h"
 #include "tests/data/rows.h"
 
 namespace qkv {
@@ -108,17 +108,6 @@ TEST(ShapesTest, AnImageShowsTheShapeThatItsClassSays) {
   }
   EXPECT_LT(*widths.begin(), kSize * 5 / 9);
   EXPECT_GT(*widths.rbegin(), kSize * 6 / 9);
-}
-
-TEST(ShapesTest, ABatchIsAFunctionOfSeedAndIndexAlone) {
-  const auto dataset = dataset_of(shapes(), 3);
-  const Batch batch = dataset->training_batch(7, 16);
-  dataset->training_batch(8, 5);
-  EXPECT_TRUE(same(batch, dataset->training_batch(7, 16)));
-  EXPECT_TRUE(same(batch, dataset_of(shapes(), 3)->training_batch(7, 16)));
-  EXPECT_FALSE(same(batch, dataset->training_batch(8, 16)));
-  EXPECT_FALSE(same(batch, dataset_of(shapes(), 4)->training_batch(7, 16)));
-  EXPECT_EQ(pixels_of(batch, 2), pixels_of(dataset->training_batch(7, 3), 2));
 }
 
 TEST(ShapesTest, NoImageComesTwice) {

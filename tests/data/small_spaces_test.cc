@@ -4,9 +4,9 @@
 
 #include <set>
 
-#include "data/choices.h"
 #include "data/task.h"
 #include "tests/data/rows.h"
+#include "tests/temporary_folder.h"
 
 namespace qkv {
 namespace {
@@ -86,15 +86,21 @@ TEST(SmallSpaceTest, EveryQuestionIsOnExactlyOneSide) {
 }
 
 TEST(SmallSpaceTest, ABatchAsLargeAsTheTrainingPartIsTheTrainingPart) {
-  const auto dataset = dataset_of(sort_of_three_symbols());
-  const Batch batch = dataset->training_batch(3, 5000);
-  EXPECT_EQ(batch.inputs[0].shape(), (Shape{dataset->training_size(), 12}));
-  std::set<std::string> questions;
-  for (const Row& row : rows_of(*dataset, batch)) questions.insert(row.inputs.substr(0, 7));
-  EXPECT_EQ(static_cast<int64_t>(questions.size()), dataset->training_size());
-  EXPECT_TRUE(same(batch, dataset->training_batch(4, dataset->training_size())));
-  EXPECT_EQ(dataset->training_batch(3, dataset->training_size() - 1).rows(),
-            dataset->training_size() - 1);
+  DataOptions options = sort_of_three_symbols();
+  for (const size_t length : {6, 8}) {  // all of the questions are kept in memory, or few are
+    options.length = static_cast<int64_t>(length);
+    const auto dataset = dataset_of(options);
+    const Batch batch = dataset->training_batch(3, 9000);
+    EXPECT_EQ(batch.inputs[0].shape(), (Shape{dataset->training_size(), 2 * options.length}));
+    std::set<std::string> questions;
+    for (const Row& row : rows_of(*dataset, batch)) {
+      questions.insert(row.inputs.substr(0, length + 1));
+    }
+    EXPECT_EQ(static_cast<int64_t>(questions.size()), dataset->training_size());
+    EXPECT_TRUE(same(batch, dataset->training_batch(4, dataset->training_size())));
+    EXPECT_EQ(dataset->training_batch(3, dataset->training_size() - 1).rows(),
+              dataset->training_size() - 1);
+  }
 }
 
 TEST(SmallSpaceTest, ValidationTakesNoMoreThanAskedForAndNotTheFirstInOrder) {
@@ -162,13 +168,21 @@ TEST(MakeDatasetTest, TellsEveryMistakeInTheOptions) {
 }
 
 TEST(MakeDatasetTest, AskingForExamplesThatAreNotThereThrows) {
-  const auto dataset = dataset_of(sort_of_three_symbols());
-  EXPECT_THROW(dataset->training_batch(-1, 4), Error);
-  EXPECT_THROW(dataset->training_batch(0, 0), Error);
-  EXPECT_THROW(dataset->validation_batch(dataset->validation_size() - 1, 2), Error);
-  EXPECT_THROW(dataset->validation_batch(0, 0), Error);
-  EXPECT_THROW(dataset->validation_example(-1), Error);
-  EXPECT_THROW(dataset->validation_example(dataset->validation_size()), Error);
+  const TemporaryFolder folder;
+  const std::string path = folder / "data.tsv";
+  write_bytes(path, "one\t1\ntwo\t2\nthree\t3\nfour\t4\n");
+  DataOptions shapes, pairs;
+  shapes.task = "shapes";
+  pairs.task = "pairs", pairs.path = path, pairs.train_fraction = 0.5;
+  for (const DataOptions& options : {sort_of_three_symbols(), shapes, pairs}) {
+    const auto dataset = dataset_of(options);
+    EXPECT_THROW(dataset->training_batch(-1, 4), Error);
+    EXPECT_THROW(dataset->training_batch(0, 0), Error);
+    EXPECT_THROW(dataset->validation_batch(dataset->validation_size() - 1, 2), Error);
+    EXPECT_THROW(dataset->validation_batch(0, 0), Error);
+    EXPECT_THROW(dataset->validation_example(-1), Error);
+    EXPECT_THROW(dataset->validation_example(dataset->validation_size()), Error);
+  }
 }
 
 }  // namespace

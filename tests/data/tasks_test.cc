@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <ctime>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "data/show.h"
+#include "data/show_data.h"
 #include "tests/data/rows.h"
 
 namespace qkv {
@@ -264,6 +265,19 @@ TEST_P(TaskTest, HasTheSameExamplesInEveryForm) {
   }
 }
 
+TEST_P(TaskTest, AnAnswerIsAsLongAsIsToldBeforeItIsMade) {
+  const DataOptions& options = GetParam().options;
+  const auto dataset = dataset_of(options);
+  int64_t fewest_left = std::numeric_limits<int64_t>::max();
+  for (int64_t i = 0; i < dataset->validation_size(); ++i) {
+    const Example example = dataset->validation_example(i);
+    const int64_t most =
+        find_task(options.task)->answer_length(options, std::ssize(example.prompt));
+    fewest_left = std::min(fewest_left, most - std::ssize(example.answer));
+  }
+  EXPECT_EQ(fewest_left, 0);
+}
+
 TEST(TasksTest, ATextIsASequenceAndNothingElse) {
   DataOptions options;
   options.task = "text";
@@ -271,23 +285,6 @@ TEST(TasksTest, ATextIsASequenceAndNothingElse) {
   const auto dataset = make_dataset(options, 1, DataForm::kClass);
   EXPECT_EQ(dataset.status().message(),
             "data.task \"text\" does not provide a question with an answer of one token");
-}
-
-TEST_P(TaskTest, ABatchIsAFunctionOfSeedAndIndexAlone) {
-  const auto dataset = dataset_of(GetParam().options, 3);
-  const Batch batch = dataset->training_batch(7, 16);
-  dataset->training_batch(8, 5);
-  EXPECT_TRUE(same(batch, dataset->training_batch(7, 16)));
-  EXPECT_TRUE(same(batch, dataset_of(GetParam().options, 3)->training_batch(7, 16)));
-  EXPECT_FALSE(same(batch, dataset->training_batch(8, 16)));
-  EXPECT_FALSE(same(batch, dataset_of(GetParam().options, 4)->training_batch(7, 16)));
-}
-
-TEST_P(TaskTest, ARowDoesNotDependOnTheSizeOfItsBatch) {
-  const auto dataset = dataset_of(GetParam().options);
-  const auto small = rows_of(*dataset, dataset->training_batch(2, 3));
-  const auto large = rows_of(*dataset, dataset->training_batch(2, 9));
-  for (size_t row = 0; row < 3; ++row) EXPECT_EQ(small[row].inputs, large[row].inputs);
 }
 
 TEST_P(TaskTest, ValidationAsksDifferentQuestionsThatTrainingNeverSees) {

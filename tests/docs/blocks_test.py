@@ -16,7 +16,6 @@ NOT_RUN = {
     "./qkv train configs/sort.toml": "takes half a minute; what it promises is tested with a small model",
     "./qkv train runs/sort": "the same",
     "./qkv train configs/reverse.toml --set model.num_layers=3": "takes half a minute; FirstWeightsTest has its lines",
-    "./qkv plot runs/reverse": "the sums of another processor move a dot of the drawing; PlotTest has such lines",
     "./qkv doctor": "takes half a minute; DoctorTest has its lines",
     "./qkv train configs/reverse.toml --set optimizer.learning_rate=1000": "the sums of another processor break elsewhere",
     "./qkv replay": "the same; ReplayTest has such lines",

@@ -14,7 +14,7 @@ def text_of(path: str) -> str:
 
 
 def judged_sentences() -> int:
-    return len(re.findall(r"^\w[\w-]*\.en = ", text_of("apps/labs/texts/claims.toml"), re.M))
+    return len(re.findall(r"^\w[\w-]*\.en = ", text_of("apps/labs/kit/claims.toml"), re.M))
 
 
 def sliders() -> int:

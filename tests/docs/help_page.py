@@ -14,8 +14,6 @@ BEGINNING = """# The command line
 What each verb's `--help` prints, at 80 columns. [training.md](training.md) shows the verbs at work, and
 [models.md](models.md) the formulas behind the keys.
 """
-FIRST_KEY = re.compile(r"^name = ", re.M)
-KEYS_STAND_HERE = "config"
 
 
 def printed(*words: str) -> str:
@@ -32,13 +30,8 @@ def page() -> str:
     usage = printed("--help")
     verbs = re.findall(r"^  ([a-z]+) ", usage, re.M)
     sections = [BEGINNING + block("qkv --help", usage)]
-    keys = FIRST_KEY.split(printed(KEYS_STAND_HERE, "--help"))[1]
     for verb in verbs:
-        text = printed(verb, "--help")
-        head, *rest = FIRST_KEY.split(text)
-        if rest == [keys] and verb != KEYS_STAND_HERE:
-            text = head + "…\n"
-        sections.append(f"\n## {verb}\n" + block(f"qkv {verb} --help", text))
+        sections.append(f"\n## {verb}\n" + block(f"qkv {verb} --help", printed(verb, "--help")))
     return "".join(sections)
 
 

@@ -7,10 +7,10 @@ from commands import ROOT
 
 # Those that a person starts: each compiles everything once more, and most of a minute of CI is what it may cost.
 BY_HAND = {
-    "first-minutes": "compiles what CI has just compiled",
-    "fuzz": "compiles with clang; fuzz_test runs its targets on their corpus",
-    "torture": "compiles, and starts the program that CTest starts",
-    "try-package": "needs root, and makes a Debian",
+    "measuring/first-minutes": "compiles what CI has just compiled",
+    "check/fuzz": "compiles with clang; fuzz_test runs its targets on their corpus",
+    "check/torture": "compiles, and starts the program that CTest starts",
+    "check/try-package": "needs root, and makes a Debian",
 }
 STARTERS = [".ci", "cmake", "CMakeLists.txt", "qkv", "test", "tests"]
 
@@ -24,7 +24,7 @@ def lines_of(path: str) -> str:
 def main() -> int:
     listed = subprocess.run(["git", "ls-files", "tools", *STARTERS], cwd=ROOT, check=True, capture_output=True, text=True)
     texts = {path: lines_of(path) for path in listed.stdout.split() if path != "tests/docs/tools_test.py"}
-    tools = {path for path in texts if path.startswith("tools/") and path.count("/") == 1}
+    tools = {path for path in texts if path.startswith("tools/") and "/lint-page/" not in path}
     started = {path for path in texts if path not in tools}
     while True:
         found = {tool for tool in tools - started
@@ -43,7 +43,7 @@ def main() -> int:
 
 def names(text: str, tool: str) -> bool:
     """tools/NAME; or what Python imports, which is no plain word."""
-    stem = tool.removeprefix("tools/").removesuffix(".py")
+    stem = tool.rpartition("/")[2].removesuffix(".py")
     return tool in text or not stem.isalpha() and stem in text
 
 

@@ -12,7 +12,7 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/graph/tensor.h"
-#include "framework/ops/examples.h"
+#include "framework/ops/support/op_examples.h"
 
 namespace qkv {
 

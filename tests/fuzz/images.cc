@@ -1,6 +1,6 @@
 #include <zlib.h>
 
-#include "data/decode_image.h"
+#include "data/images/decode_image.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
 

@@ -4,8 +4,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "data/vocabulary.h"
-#include "framework/core/utf8.h"
+#include "data/text/vocabulary.h"
+#include "framework/core/text/utf8.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "absl/strings/str_split.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 
 namespace qkv {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 
 namespace qkv {
 

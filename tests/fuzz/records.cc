@@ -1,11 +1,11 @@
-#include "data/records.h"
+#include "data/records/records.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "data/show.h"
+#include "data/show_data.h"
 #include "data/tasks/tasks.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/scratch_file.h"

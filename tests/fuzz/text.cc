@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "data/dataset.h"
 #include "data/file.h"
-#include "data/show.h"
+#include "data/show_data.h"
 #include "data/tasks/tasks.h"
 #include "data/text/token_store.h"
 #include "framework/io/safetensors_checksums.h"

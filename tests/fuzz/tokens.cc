@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "data/tokenizer_json.h"
-#include "data/vocabulary_builder.h"
+#include "data/text/tokenizer_json.h"
+#include "data/text/vocabulary_builder.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
 

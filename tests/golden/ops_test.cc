@@ -14,7 +14,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
 #include "tests/golden/golden_file.h"
 
 namespace qkv {

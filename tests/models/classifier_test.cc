@@ -118,6 +118,10 @@ TEST(ClassifierTest, AnswersAPromptWithOneToken) {
 TEST(ClassifierTest, SaysWhatDoesNotFit) {
   expect_error("classifier: patches of 4 x 4 pixels do not divide images of 4 x 6",
                [] { make(kImages, [](ModelOptions& o) { o.patch_size = 4; }); });
+  expect_error("classifier: patches of 3 x 3 pixels do not divide images of 4 x 6",
+               [] { make(kImages, [](ModelOptions& o) { o.patch_size = 3; }); });
+  expect_error("classifier: patches of 0 x 0 pixels do not divide images of 4 x 6",
+               [] { make(kImages, [](ModelOptions& o) { o.patch_size = 0; }); });
   const Classifier model = make(kImages);
   expect_error("classifier: needs pixels [B, 2, 4, 6]: pixels i64[1, 3]", [&] {
     logits(model, {tokens({1, 2, 3})});

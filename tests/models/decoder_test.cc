@@ -10,7 +10,7 @@
 #include "framework/core/error.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/nn/key_value_cache.h"
+#include "framework/nn/mixers/key_value_cache.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 

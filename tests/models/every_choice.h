@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/graph/tensor.h"
-#include "models/mixer.h"
+#include "models/mixer_kind.h"
 #include "models/model.h"
 
 namespace qkv {

@@ -1,5 +1,4 @@
-#include "models/examples.h"
-
+#include "models/model_examples.h"
 #include "tests/framework/gradcheck/false_alarm.h"
 #include "tests/framework/gradcheck/forward_agreement.h"
 

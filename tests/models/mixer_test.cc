@@ -1,7 +1,6 @@
-#include "models/mixer.h"
-
 #include <gtest/gtest.h>
 
+#include "models/mixer_kind.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/core/error.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 
 namespace qkv {
 namespace {
@@ -57,6 +57,21 @@ TEST(ModelTest, TheLargestModelOfShapesOnlyTakesNoMemory) {
   const DataShape data = {.vocabulary_size = 1 << 16, .max_length = 1 << 16};
   const Model plan(huge, data, Initializer::shapes_only(DType::f32));
   EXPECT_GT(parameter_count(parameters(plan)), int64_t{100} * 6 * huge.d_model * huge.d_model);
+}
+
+// So large a one that nothing is left of what is normalized.
+TEST(ModelTest, EveryNormAddsTheEpsilonOfTheOptions) {
+  for (const Named<NormKind>& norm : kNames<NormKind>) {
+    ModelOptions options = small("decoder");
+    options.norm_kind = norm.value;
+    options.norm_epsilon = 1e30;
+    const Model model(options, kData, numbers());
+    const Tensor token(Array::full({1, 1}, DType::i64, 1));
+    ForwardContext context;
+    for (const double logit : model({&token, 1}, context).to_vector()) {
+      EXPECT_NEAR(logit, 0, 1e-12) << norm.name;
+    }
+  }
 }
 
 TEST(ModelTest, SaysItWhenThereIsNoSuchKind) {

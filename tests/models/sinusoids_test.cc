@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/nn/position.h"
+#include "framework/nn/mixers/position.h"
 #include "framework/nn/trace.h"
 #include "tests/models/every_choice.h"
 

@@ -1,6 +1,6 @@
 """Every model that a config can ask for, once with each of its choices, and runs of them.
 
-All choices come from `qkv train --help`, so that one that is added is met, too. Runs are of a few steps, with a learning
+All choices come from `qkv config --help`, so that one that is added is met, too. Runs are of a few steps, with a learning
 rate that moves every weight away from where it begins. QKV in the environment names the program.
 """
 import itertools
@@ -70,9 +70,9 @@ def train(name, settings):
 
 
 def keys_of_help():
-    """Key -> the values of its list, and key -> the values that read it, from `qkv train --help`."""
+    """Key -> the values of its list, and key -> the values that read it, from `qkv config --help`."""
     values, readers, table = {}, {}, ""
-    one_line_per_key = re.sub(r"\n +# ", " ", qkv("train", "--help"))
+    one_line_per_key = re.sub(r"\n +# ", " ", qkv("config", "--help"))
     for line in one_line_per_key.splitlines():
         if heading := re.fullmatch(r"\[(\w+)\]", line.strip()):
             table = heading[1]
@@ -117,7 +117,7 @@ def is_read(key, settings, readers):
 
 
 def clashes(settings):
-    """Whether docs/file-formats.md says that these do not go together."""
+    """Whether qkv refuses these together."""
     get, heads = settings.get, settings.get("model.num_heads", 1)
     maps, form = get("attention.projections", "separate"), get("attention.heads", "split")
     groups = get("attention.num_key_value_heads", 0) or heads

@@ -2,7 +2,7 @@
 
 Run by tests/pytorch/run. Runs are of a few steps in f64.
 """
-import importlib.util
+import importlib
 import json
 import math
 import os
@@ -13,19 +13,11 @@ import torch
 
 from every_model import BITS, DATA, QKV, TRAIN, WORDS, every_model, qkv, run_tests, settings_text, train
 
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
-sys.path.insert(0, str(TOOLS))
-spec = importlib.util.spec_from_file_location("to_pytorch", TOOLS / "to-pytorch.py")
-to_pytorch = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(to_pytorch)
-
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+to_pytorch = importlib.import_module("to-pytorch")
+cross_entropy = importlib.import_module("pytorch_models").cross_entropy
 to_pytorch.QKV = QKV
 TOLERANCE = to_pytorch.TOLERANCE
-
-
-def cross_entropy(logits, targets, smoothing=0.0):
-    flat = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
-    return torch.nn.functional.cross_entropy(*flat, ignore_index=-1, label_smoothing=smoothing, reduction="sum")
 
 
 def metrics_of(run):
@@ -49,7 +41,7 @@ def test_the_validation_loss_is_the_mean_over_all_targets():
         qkv("eval", run, "--export", "loss.safetensors")
         batches = to_pytorch.read_batches("loss.safetensors")
         os.remove("loss.safetensors")
-        loss = sum(cross_entropy(logits, targets).item() for _, targets, logits in batches)
+        loss = sum(cross_entropy(logits, targets, reduction="sum").item() for _, targets, logits in batches)
         count = sum((targets >= 0).sum().item() for _, targets, _ in batches)
         assert abs(loss / count - metrics_of(run)[-1]["val_loss"]) <= TOLERANCE
 
@@ -109,8 +101,7 @@ def check_step(run, step, batch, metrics):
     config, model, state = to_pytorch.load(f"{run}/checkpoints/step-{step:06}.safetensors")
     _, after, state_after = to_pytorch.load(f"{run}/checkpoints/step-{step + 1:06}.safetensors")
     o, named, (inputs, targets, _) = config["optimizer"], dict(model.named_parameters()), batch
-    counted = (targets >= 0).sum()
-    loss = cross_entropy(model.train()(*inputs), targets, config["train"]["label_smoothing"]) / counted
+    loss = cross_entropy(model.train()(*inputs), targets, config["train"]["label_smoothing"])
     loss.backward()
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), o["grad_clip"] or math.inf)
     made, rate = optimizer_of(o, named, state, step), learning_rate(o, step)

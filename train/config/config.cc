@@ -9,12 +9,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
-#include "framework/core/mistakes.h"
+#include "framework/core/text/mistakes.h"
 #include "train/config/config_fields.h"
-#include "train/config/set_field.h"
 #include "train/config/suggest.h"
 #include "train/config/toml_parser.h"
-#include "train/config/toml_text.h"
 
 namespace qkv {
 namespace {
@@ -29,6 +27,10 @@ struct Place {
 
 Place in_file(const toml::source_position& position) {
   return {.line = position.line, .column = position.column};
+}
+
+std::string key_in(const std::string& table, const std::string& name) {
+  return table.empty() ? name : absl::StrCat(table, ".", name);
 }
 
 class Loader {
@@ -66,10 +68,8 @@ class Loader {
   void shorten_warmup();
   void find_clashes_in_result();
   bool is_meant(const std::string& key) const;
-  void doubt(const std::string& table, const std::string& name);
   void doubt_all(const std::string& table = "");  // "": of all tables
 
-  Field* find_field(const std::string& table, const std::string& name);
   std::vector<std::string> names_in(const std::string& table) const;
   std::string unknown_key(const std::string& table, const std::string& name, bool dotted);
   void add_mistake(const Place& place, std::string message) {
@@ -81,25 +81,18 @@ class Loader {
   Author author_;
   LoadedConfig result_;
   std::vector<Field> fields_;
-  std::map<std::string, Said> said_;  // by key: what was set
+  std::map<std::string, Said> said_;  // the settings, by key
   std::set<std::string> wrong_;       // the keys with a mistake in their value
   std::vector<Mistake> mistakes_;
   std::set<std::string> read_in_file_;  // the keys that are read where nothing is overridden
   int64_t steps_in_file_ = 0;           // or the default
-  std::set<std::string> doubted_;       // what the user may have meant by what is unknown
+  std::set<std::string> doubted_;       // keys that the user may have meant by an unknown one
 };
 
 std::string Loader::to_string(const Place& place) const {
   if (place.override_number != 0) return absl::StrCat("--set ", place.override_text);
   if (place.line == 0) return source_;
   return absl::StrCat(source_, ":", place.line, ":", place.column);
-}
-
-Field* Loader::find_field(const std::string& table, const std::string& name) {
-  for (Field& field : fields_) {
-    if (field.table == table && field.name == name) return &field;
-  }
-  return nullptr;
 }
 
 std::vector<std::string> Loader::names_in(const std::string& table) const {
@@ -112,12 +105,11 @@ std::vector<std::string> Loader::names_in(const std::string& table) const {
 
 // `dotted`: suggest the whole key, as --set takes it.
 std::string Loader::unknown_key(const std::string& table, const std::string& name, bool dotted) {
-  const std::string prefix = table.empty() ? "" : absl::StrCat(table, ".");
-  std::string message = absl::StrCat("unknown key ", string_to_toml(absl::StrCat(prefix, name)));
+  std::string message = absl::StrCat("unknown key ", string_to_toml(key_in(table, name)));
   std::string suggestion;
   if (const std::string near = nearest(name, names_in(table)); !near.empty()) {
-    suggestion = absl::StrCat("\"", dotted ? prefix : "", near, "\"");
-    doubt(table, near);
+    suggestion = absl::StrCat("\"", dotted ? key_in(table, near) : near, "\"");
+    doubted_.insert(key_in(table, near));
   }
   // A key that exists elsewhere beats one that is only near here.
   for (const std::string& other : config_tables()) {
@@ -126,21 +118,17 @@ std::string Loader::unknown_key(const std::string& table, const std::string& nam
     if (other == table || (!exists && !suggestion.empty())) continue;
     const std::string near = exists ? name : nearest(name, names);
     if (near.empty()) continue;
-    doubt(other, near);
-    suggestion = other.empty() ? absl::StrCat("\"", near, "\"", dotted ? "" : " above all tables")
-                 : dotted      ? absl::StrCat("\"", other, ".", near, "\"")
-                               : absl::StrCat("[", other, "] ", near);
+    doubted_.insert(key_in(other, near));
+    suggestion = dotted          ? absl::StrCat("\"", key_in(other, near), "\"")
+                 : other.empty() ? absl::StrCat("\"", near, "\" above all tables")
+                                 : absl::StrCat("[", other, "] ", near);
   }
   if (suggestion.empty()) {
-    for (const std::string& any : names_in(table)) doubt(table, any);
+    for (const std::string& any : names_in(table)) doubted_.insert(key_in(table, any));
   } else {
     absl::StrAppend(&message, "; did you mean ", suggestion, "?");
   }
   return message;
-}
-
-void Loader::doubt(const std::string& table, const std::string& name) {
-  doubted_.insert(table.empty() ? name : absl::StrCat(table, ".", name));
 }
 
 void Loader::doubt_all(const std::string& table) {
@@ -163,7 +151,8 @@ void Loader::read_table(const std::string& table_name, const toml::table& table)
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     const Place place = in_file(key.source().begin);
-    if (Field* field = find_field(table_name, name)) {
+    const Field* const field = field_named(fields_, key_in(table_name, name));
+    if (field && field->table == table_name) {  // its name may have a dot, in quotes
       apply(*field, node, place);
     } else if (table_name.empty() && std::count(tables.begin() + 1, tables.end(), name) != 0) {
       if (node.is_table()) {
@@ -211,7 +200,7 @@ void Loader::read_override(size_t number, const std::string& text) {
   const size_t dot = key.find('.');
   const std::string table = dot == std::string::npos ? "" : key.substr(0, dot);
   const std::string name = dot == std::string::npos ? key : key.substr(dot + 1);
-  Field* field = find_field(table, name);
+  const Field* const field = field_named(fields_, key_in(table, name));
   if (field == nullptr) {
     const std::vector<std::string> tables = config_tables();
     if (!key.empty() && std::count(tables.begin(), tables.end(), key) != 0) {
@@ -226,7 +215,8 @@ void Loader::read_override(size_t number, const std::string& text) {
   ParsedToml parsed = parse_toml(absl::StrCat("value = ", value));
   const bool is_toml = parsed.table && parsed.table->size() == 1;
   const auto fits = [&](const toml::node& node) {
-    return !field->is_text() || node.is_string() || (field->is_path && is_list_of_texts(node));
+    return !field->is_text() || node.is_string() ||
+           (field->limits.is_path && is_list_of_texts(node));
   };
   if (!is_toml || !fits(*parsed.table->get("value"))) {
     parsed = string_as_toml(value);
@@ -252,14 +242,14 @@ void Loader::apply(const Field& field, const toml::node& node, const Place& key_
   result_.origins[key] = overrides ? "--set" : absl::StrCat(source_, ":", key_place.line);
 }
 
-// Whether the key has the value that the user wants it to have: where what was said was not
-// understood, the default still stands.
+// Whether the key has the value that the user wants: a setting that was not understood leaves the
+// default.
 bool Loader::is_meant(const std::string& key) const {
   return wrong_.count(key) == 0 && (said_.count(key) != 0 || doubted_.count(key) == 0);
 }
 
-// Whether it stands in the file and is read there: what is overridden may choose another task or
-// another mixer than the file is made for.
+// Whether it stands in the file and is read there: an override may choose another task or another
+// mixer than the file is made for.
 bool Loader::was_read_before_overrides(const Field& field) const {
   const auto said = said_.find(field.key());
   return said != said_.end() && said->second.key.override_number == 0 &&
@@ -318,7 +308,7 @@ void Loader::find_files_beside_config() {
   const std::filesystem::path folder = std::filesystem::path(source_).parent_path();
   if (author_ != Author::kUser || folder.empty()) return;
   for (const Field& field : fields_) {
-    if (!field.is_path || field.text().empty()) continue;
+    if (!field.limits.is_path || field.text().empty()) continue;
     const auto said = said_.find(field.key());
     if (said == said_.end() || said->second.key.override_number != 0) continue;
     std::vector<std::string> paths = split_paths(field.text());

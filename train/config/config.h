@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
@@ -16,7 +16,7 @@ struct LoadedConfig {
   // By key ("model.d_model"): "configs/tiny.toml:7" or "--set". A key that is missing here has its
   // default.
   std::map<std::string, std::string> origins;
-  // What was changed so that the values fit, or that the file sets nothing; in a sentence each.
+  // A sentence for each value changed so that the values fit, or that the file sets nothing.
   std::vector<std::string> notes = {};
 };
 

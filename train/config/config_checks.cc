@@ -4,18 +4,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
-#include "framework/core/utf8.h"
-#include "models/mixer.h"
+#include "framework/core/text/utf8.h"
+#include "models/mixer_kind.h"
 #include "models/model.h"
 #include "train/config/config_fields.h"
-#include "train/config/toml_text.h"
 
-// What no field alone can say: which settings do not go together.
+// Settings that do not go together: no field alone can say it.
 
 namespace qkv {
 namespace {
 
-// What makes `name` unfit to be a folder of its own in runs/; "" when nothing does.
+// Why `name` cannot be a folder of its own in runs/; "" if it can.
 std::string folder_name_mistake(const std::string& name) {
   constexpr size_t kLongest = 100;
   if (name.empty()) return "is empty";
@@ -25,14 +24,14 @@ std::string folder_name_mistake(const std::string& name) {
   return printable(name) == name ? "" : "contains a control character";
 }
 
-// What f32 makes of `number` when the field does not mean that: 0 of a number that is not 0, a
-// bound that is left out, infinity. "" when f32 holds it.
+// The value of `number` in f32 where the field does not allow it: 0 for a number that is not 0, an
+// excluded bound, infinity. "" when f32 holds it.
 std::string rounded_mistake(const Field& field, double number) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   if (std::abs(number) > kLargest) return "infinity; use a smaller one";
   const double rounded = static_cast<float>(number);
   if (rounded == 0 && number != 0) return "0; use a larger one";
-  if (field.in_range(rounded)) return "";
+  if (field.limits.has(rounded)) return "";
   return absl::StrCat(rounded, "; use a ", rounded < number ? "larger" : "smaller", " one");
 }
 
@@ -44,7 +43,7 @@ std::vector<double> floats_of(const Field& field) {
   return {};
 }
 
-// What models and optimizers compute with has to be what was said, also once it is f32, which bf16
+// Models and optimizers must compute with the numbers given, also once they are f32, which bf16
 // computes with, too.
 void find_rounded_numbers(const Config& config, std::vector<Clash>& clashes) {
   if (config.train.precision == Precision::kF64) return;
@@ -117,7 +116,7 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
   }
 }
 
-// The kinds of models that take what a task provides: "model.kind = \"classifier\"".
+// The kinds of models that take a task's data: "model.kind = \"classifier\"".
 std::string kinds_for(const TaskKind& task) {
   std::string kinds;
   for (const ModelKind& kind : model_kinds()) {

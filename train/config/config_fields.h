@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "framework/core/names.h"
-#include "train/config/options.h"
+#include "framework/core/text/names.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
@@ -41,44 +41,61 @@ class EnumPlace {
 using FieldValue = std::variant<int64_t*, uint64_t*, double*, bool*, std::string*,
                                 std::array<double, 2>*, EnumPlace>;
 
+// The limits of a field: {.at_least = 0, .below = 1}.
+struct Limits {
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  // A number, or each number of an array.
+  double at_least = -kInfinity, above = -kInfinity, at_most = kInfinity, below = kInfinity;
+  bool is_path = false;  // a text names a file that the run reads
+  // No parameter, and no number that one was made from, depends on it: a run can continue with
+  // another value, and its past stays as it was. docs/training.md has the table.
+  bool may_change_on_resume = false;
+
+  bool has(double number) const;
+  // For numbers: "at least 0 and below 1"; "" where there are none.
+  std::string in_words() const;
+};
+
+// A value of a text, and the names of the fields that are read when it is taken.
+struct KeyReader {
+  std::string name;               // "addition"
+  std::vector<std::string> keys;  // "digits", or of another table "attention.window"
+};
+
 // One key of a config.
 struct Field {
-  std::string table;  // "model"; "" at the top of the file
-  std::string name;   // "d_model"
-  FieldValue value;
-  std::string_view description;  // one sentence
+  std::string table = {};  // "model"; "" at the top of the file
+  std::string name = {};   // "d_model"
+  FieldValue value = {};
+  std::string_view description = {};  // one sentence
+  Limits limits = {};
+  std::vector<KeyReader> choices = {};  // the values of a text; empty: any
 
-  // The range of a number, or of each number of an array.
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-  bool low_excluded = false;
-  bool high_excluded = false;
-  std::vector<std::string> allowed;  // the values of a string; empty: any
-
-  // Another field may decide whether this one is read (readers.h): `readers` are its values that
-  // read this field. Empty: all values do.
-  std::string decided_by;            // "data.task"
-  std::vector<std::string> readers;  // "addition"
-  bool is_read = true;               // by the value of decided_by in the given config
-
-  bool is_path = false;               // names a file that the run reads
-  bool may_change_on_resume = false;  // a run can go on with another value
+  // Another field may decide whether this one is read: `readers` are those of its choices that
+  // read this field. Empty: all do.
+  std::string decided_by = {};            // "data.task"
+  std::vector<std::string> readers = {};  // "addition"
+  bool is_read = true;                    // by the value of decided_by in the given config
 
   std::string key() const { return table.empty() ? name : table + "." + name; }  // "model.d_model"
-  bool in_range(double number) const;
-  bool is_text() const;      // a string, or an enumeration, which is written as one
-  std::string text() const;  // of a field that is_text()
+  std::vector<std::string> allowed() const;  // the names of the choices
+  bool is_text() const;                      // a string, or an enumeration, which is written as one
+  std::string text() const;                  // of a field that is_text()
   void set_text(const std::string& text) const;  // is_text(), and the text is one of the allowed
-  std::string range() const;      // "at least 0 and below 1"; "" when nothing is forbidden
-  std::string to_string() const;  // the value as TOML
-  void copy_value(const Field& other) const;  // from another config
+  std::string to_string() const;                 // the value as TOML
+  void copy_value(const Field& other) const;     // from another config
 };
 
 // The description with the range, the values and the readers, in sentences.
 std::string meaning_of(const Field& field);
 
-// The one list of all fields, in the order they are written in. Parsing, error messages, --help,
-// `qkv config` and what is saved with a run all come from it.
+// Shortest text that reads back as the same number, and as a float in TOML: "0.001", "3.0".
+std::string float_to_toml(double value);
+std::string string_to_toml(const std::string& value);  // in quotes, escaped
+
+// The one list of all fields, in the order they are written in: each struct of options describe()s
+// its own. Parsing, error messages, --help, `qkv config` and the config saved with a run all come
+// from it.
 std::vector<Field> config_fields(Config& config);
 const Field* field_named(const std::vector<Field>& fields, std::string_view key);  // or null
 

@@ -1,13 +1,15 @@
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "data/file.h"
-#include "framework/core/columns.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
@@ -18,7 +20,7 @@
 namespace qkv {
 namespace {
 
-// The fields table by table: a header before each, and what `line` makes of every field.
+// The fields table by table: a header before each, and `line` of every field.
 template <class Line>
 std::string table_by_table(const std::vector<Field>& fields, const Line& line) {
   std::string text, table;
@@ -45,18 +47,46 @@ std::string assignment(const Field& field) {
 
 absl::Status no_config(const std::string& path, const std::string& why) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": is no config: it ", why,
+      absl::StrCat(path, ": is not a config: it ", why,
                    "; a config is a short TOML file, which names data with data.path"));
 }
 
 }  // namespace
+
+std::string float_to_toml(double value) {
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  std::string text(buffer, result.ptr);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // e: 1e-05; n: inf, nan
+  return text;
+}
+
+std::string string_to_toml(const std::string& value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += {'\\', c};
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\t') {
+      text += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppendFormat(&text, "\\u%04X", byte);
+    } else {
+      text += c;
+    }
+  }
+  return text + "\"";
+}
 
 absl::StatusOr<std::string> read_config_file(const std::string& path) {
   constexpr uint64_t kMaxBytes = 64 << 10;
   absl::StatusOr<std::string> text = read_file(path, kMaxBytes);
   const bool is_too_large = text.status().message().find("has more than") != std::string::npos;
   if (!is_too_large && (!text.ok() || other_than_text(*text).empty())) return text;
-  return no_config(path, is_too_large ? "has more than 65536 bytes" : other_than_text(*text));
+  return no_config(path, is_too_large ? absl::StrCat("has more than ", kMaxBytes, " bytes")
+                                      : other_than_text(*text));
 }
 
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
@@ -67,9 +97,9 @@ absl::StatusOr<LoadedConfig> load_config(const std::string& path,
   const absl::StatusOr<std::string> text = read_config_file(file);
   if (!text.ok()) return text.status();
   absl::StatusOr<LoadedConfig> config = parse_config(*text, file, overrides);
-  static constexpr std::string_view kOfData[] = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson"};
+  static constexpr std::string_view kDataEndings[] = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson"};
   const std::string ending = std::filesystem::path(file).extension();
-  if (config.ok() || std::ranges::count(kOfData, ending) == 0) return config;
+  if (config.ok() || std::ranges::count(kDataEndings, ending) == 0) return config;
   return no_config(file, absl::StrCat("ends in ", ending, " and is not TOML"));
 }
 
@@ -95,15 +125,15 @@ std::string to_toml_with_origins(const LoadedConfig& loaded) {
 
 std::string meaning_of(const Field& field) {
   std::string meaning(field.description);
-  const std::string range = field.range();
+  const std::string range = field.limits.in_words();
   if (!range.empty()) absl::StrAppend(&meaning, " Must be ", range, ".");
-  if (!field.allowed.empty()) {
-    absl::StrAppend(&meaning, " One of: ", absl::StrJoin(field.allowed, ", "), ".");
+  if (!field.choices.empty()) {
+    absl::StrAppend(&meaning, " One of: ", absl::StrJoin(field.allowed(), ", "), ".");
   }
   if (!field.readers.empty()) {
     absl::StrAppend(&meaning, " Read by ", list_in_words(field.readers, "and"), ".");
   }
-  if (field.may_change_on_resume) absl::StrAppend(&meaning, " May change on --resume.");
+  if (field.limits.may_change_on_resume) absl::StrAppend(&meaning, " May change on --resume.");
   return meaning;
 }
 
@@ -142,7 +172,7 @@ std::vector<std::string> keys_that_may_change_on_resume() {
   Config config;
   std::vector<std::string> keys;
   for (const Field& field : config_fields(config)) {
-    if (field.may_change_on_resume) keys.push_back(field.key());
+    if (field.limits.may_change_on_resume) keys.push_back(field.key());
   }
   return keys;
 }
@@ -151,7 +181,7 @@ Config with_resumed_values(const Config& before, const Config& now) {
   Config result = before, copy = now;
   const std::vector<Field> to = config_fields(result), from = config_fields(copy);
   for (size_t i = 0; i < to.size(); ++i) {
-    if (to[i].may_change_on_resume) to[i].copy_value(from[i]);
+    if (to[i].limits.may_change_on_resume) to[i].copy_value(from[i]);
   }
   return result;
 }

@@ -1,12 +1,12 @@
-#include "train/config/set_field.h"
-
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
 #include "train/config/suggest.h"
-#include "train/config/toml_text.h"
+#include "train/config/toml_parser.h"
 
 namespace qkv {
 namespace {
@@ -27,8 +27,8 @@ std::string take_float(const Field& field, const toml::node& node, double& numbe
     return expected("a float", node);
   }
   if (!std::isfinite(value)) return absl::StrCat(" must be finite, not ", float_to_toml(value));
-  if (!field.in_range(value)) {
-    return absl::StrCat(" must be ", field.range(), ", not ", float_to_toml(value));
+  if (!field.limits.has(value)) {
+    return absl::StrCat(" must be ", field.limits.in_words(), ", not ", float_to_toml(value));
   }
   number = value;
   return "";
@@ -45,16 +45,10 @@ std::string take_integer(const Field& field, const toml::node& node, Integer& nu
     return message;
   }
   const int64_t value = node.as_integer()->get();
-  if (!field.in_range(static_cast<double>(value))) {
-    return absl::StrCat(" must be ", field.range(), ", not ", value);
+  if (!field.limits.has(static_cast<double>(value))) {
+    return absl::StrCat(" must be ", field.limits.in_words(), ", not ", value);
   }
   number = static_cast<Integer>(value);
-  return "";
-}
-
-std::string take_flag(const toml::node& node, bool& flag) {
-  if (!node.is_boolean()) return expected("a boolean (true or false)", node);
-  flag = node.as_boolean()->get();
   return "";
 }
 
@@ -77,14 +71,14 @@ std::string take_paths(const Field& field, const toml::node& node) {
 }
 
 std::string take_text(const Field& field, const toml::node& node) {
-  if (field.is_path && node.is_array()) return take_paths(field, node);
+  if (field.limits.is_path && node.is_array()) return take_paths(field, node);
   if (!node.is_string()) return expected("a string", node);
-  if (field.is_path) {
+  if (field.limits.is_path) {
     std::string wrong = what_is_wrong_with_path(node.as_string()->get());
     if (!wrong.empty()) return wrong;
   }
   const std::string& value = node.as_string()->get();
-  const std::vector<std::string>& allowed = field.allowed;
+  const std::vector<std::string> allowed = field.allowed();
   if (!allowed.empty() && std::ranges::count(allowed, value) == 0) {
     const std::string near = nearest(value, allowed);
     return absl::StrCat(": unknown value ", string_to_toml(value),
@@ -95,6 +89,36 @@ std::string take_text(const Field& field, const toml::node& node) {
   return "";
 }
 
+// Takes the node as the value of the field; in an error, the node is the culprit.
+struct Taker {
+  const Field& field;
+  const toml::node* node;
+
+  std::string operator()(int64_t* place) const { return take_integer(field, *node, *place); }
+  std::string operator()(uint64_t* place) const { return take_integer(field, *node, *place); }
+  std::string operator()(double* place) const { return take_float(field, *node, *place); }
+  std::string operator()(std::string* /*place*/) const { return take_text(field, *node); }
+  std::string operator()(const EnumPlace& /*place*/) const { return take_text(field, *node); }
+  std::string operator()(bool* place) const {
+    if (!node->is_boolean()) return expected("a boolean (true or false)", *node);
+    *place = node->as_boolean()->get();
+    return "";
+  }
+  std::string operator()(std::array<double, 2>* place) {
+    const toml::array* const array = node->as_array();
+    if (array == nullptr || array->size() != 2) return expected("an array of 2 floats", *node);
+    std::array<double, 2> pair{};
+    for (size_t i = 0; i < 2; ++i) {
+      std::string message = take_float(field, *array->get(i), pair[i]);
+      if (message.empty()) continue;
+      node = array->get(i);
+      return message;
+    }
+    *place = pair;
+    return "";
+  }
+};
+
 }  // namespace
 
 bool is_list_of_texts(const toml::node& node) {
@@ -104,37 +128,11 @@ bool is_list_of_texts(const toml::node& node) {
 }
 
 std::optional<WrongValue> set_field(const Field& field, const toml::node& node) {
-  const toml::node* culprit = &node;
-  const auto take_pair = [&](std::array<double, 2>& pair) -> std::string {
-    const toml::array* array = node.as_array();
-    if (array == nullptr || array->size() != 2) return expected("an array of 2 floats", node);
-    std::array<double, 2> values{};
-    for (size_t i = 0; i < 2; ++i) {
-      std::string message = take_float(field, *array->get(i), values[i]);
-      if (message.empty()) continue;
-      culprit = array->get(i);
-      return message;
-    }
-    pair = values;
-    return "";
-  };
-  const auto take = [&](const auto& place) -> std::string {
-    using Place = std::decay_t<decltype(place)>;
-    if constexpr (std::is_same_v<Place, double*>) {
-      return take_float(field, node, *place);
-    } else if constexpr (std::is_same_v<Place, std::array<double, 2>*>) {
-      return take_pair(*place);
-    } else if constexpr (std::is_same_v<Place, bool*>) {
-      return take_flag(node, *place);
-    } else if constexpr (std::is_same_v<Place, std::string*> || std::is_same_v<Place, EnumPlace>) {
-      return take_text(field, node);
-    } else {
-      return take_integer(field, node, *place);
-    }
-  };
-  const std::string message = std::visit(take, field.value);
+  Taker taker = {field, &node};
+  const std::string message =
+      std::visit([&taker](const auto& place) { return taker(place); }, field.value);
   if (message.empty()) return std::nullopt;
-  return WrongValue{message, culprit};
+  return WrongValue{message, taker.node};
 }
 
 }  // namespace qkv

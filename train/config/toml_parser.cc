@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "train/config/toml_text.h"
 
 namespace qkv {
 namespace {
@@ -50,8 +49,7 @@ ParsedToml parse(std::string_view text) {
   return parsed;
 }
 
-// Whether the line is a mistake by itself, not by what stands before it: then it says so alone,
-// too.
+// Whether the line is a mistake by itself, not by the lines before it: then it is one alone, too.
 bool is_wrong_by_itself(std::string_view line) {
   const size_t start = line.find_first_not_of(" \t");
   return start != std::string_view::npos && line[start] != '[' &&

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/kernels/reduce.h"
+#include "framework/kernels/kernels.h"
 
 namespace qkv {
 namespace {
@@ -76,7 +76,7 @@ class Counts {
     return others;
   }
 
-  // `own`: the targets that are no ends.
+  // `own`: the targets that are not ends.
   void count(const int64_t* predicted, const Array& targets, const int64_t* own) {
     const int64_t rows = targets.shape()[0], length = targets.size() / rows;
     const int64_t* target = targets.data<int64_t>();
@@ -117,7 +117,7 @@ class Counts {
     }
   }
 
-  int64_t classes_;  // 0: answers are no classes
+  int64_t classes_;  // 0: answers are not classes
   bool has_endings_;
   std::vector<int64_t> bytes_of_tokens_;  // none where there are answers
   std::optional<int64_t> unknown_token_;
@@ -151,7 +151,7 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
   double loss = 0;
   for (int64_t i = 0; i < batches; ++i) {
     if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
-    // The last batch may have fewer rows: what was let go fits none of its arrays.
+    // The last batch may have fewer rows: the freed memory fits none of its arrays.
     if (validates && examples - i * rows < rows) release_cached_memory();
     loss += counts.add(
         model, validates ? dataset.validation_batch(i * rows, std::min(rows, examples - i * rows))

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/split.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/terminal.h"
 #include "framework/ops/ops.h"
 #include "models/model.h"
 
@@ -18,8 +18,8 @@ struct BatchLoss {
   Tensor loss;
 };
 
-// What training minimizes, and evaluation and the gradient check look at: the cross-entropy of a
-// model's logits with the targets of a batch that count. `options.ignored` is not read.
+// The loss of training, of evaluation and of the gradient check: the cross-entropy of a model's
+// logits with the targets of a batch that count. `options.ignored` is not read.
 BatchLoss batch_loss(const Model& model, const Batch& batch, CrossEntropyOptions options,
                      ForwardContext& context);
 
@@ -31,10 +31,10 @@ struct Evaluation {
   double loss = 0;            // the mean
   double token_accuracy = 0;  // in [0, 1]
   int64_t tokens = 0;
-  std::optional<double> end_accuracy = {};  // of those that do; none: no answer has an end
+  std::optional<double> end_accuracy = {};  // of those targets; none: no answer has an end
   double sequence_accuracy = 0;             // in [0, 1], the ends among the targets
   int64_t sequences = 0;
-  // Of the targets of a text: words that the vocabulary does not have.
+  // Targets of a text that the vocabulary does not have.
   int64_t unknown_tokens = 0;
   // The loss of all targets of a text in bits, for each byte of their UTF-8; 0 where there are
   // answers, or unknown words: nothing was said about their bytes.
@@ -42,15 +42,15 @@ struct Evaluation {
   // The share of examples whose class is one of the five most likely.
   double top5_accuracy = 0;
   // How often the class of the row was answered with that of the column [classes, classes]; empty
-  // where answers are no classes.
+  // where answers are not classes.
   std::vector<int64_t> confusion = {};
 
-  int64_t classes() const;  // 0: there is no confusion
+  int64_t classes() const;  // 0: no confusion
 };
 
 // Over all validation examples, or over about as many of training (all of them where they are
 // fewer). A stop is answered after the batch that is being computed, by a Status: Cancelled. `tell`
-// hears how many are done.
+// gets the number of examples done.
 absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop = {},
                                     const TellProgress& tell = tell_nobody);

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "framework/core/columns.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/nn/trace.h"
@@ -29,7 +29,7 @@ int64_t place_of_answer(const Array& targets, int64_t row) {
   return std::find_if(begin, begin + length, [](int64_t t) { return t != kIgnoredTarget; }) - begin;
 }
 
-// Adds what the heads of one layer do with a batch.   weights [B, H, Tq, Tk], keys i64 [B, Tk]
+// Adds the attention of one layer's heads to a batch. weights [B, H, Tq, Tk], keys i64 [B, Tk]
 void add_batch(const Tensor& weights, const Batch& batch, const Array& keys, int64_t token,
                std::span<AttentionShare> heads) {
   const int64_t queries = weights.dim(2), length = weights.dim(3);
@@ -56,11 +56,11 @@ double ratio(int64_t part, int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// How well one class was told from the others.
+// How well one class was distinguished from the others.
 struct ClassScore {
   int64_t examples = 0, answered = 0, right = 0;
-  // The share of what was answered with the class that is of it; the share of its examples that
-  // were answered with it; their harmonic mean, 0 where nothing is right.
+  // The share of the answers with this class that are right; the share of its examples that were
+  // answered with it; their harmonic mean, 0 where nothing is right.
   double precision() const { return ratio(right, answered); }
   double recall() const { return ratio(right, examples); }
   double f1() const { return ratio(2 * right, examples + answered); }

@@ -30,8 +30,8 @@ absl::StatusOr<std::vector<AttentionShare>> attention_to(const std::string& text
                                                          const Dataset& dataset,
                                                          int64_t batch_size);
 
-// What `qkv eval` says of a run, as a JSON object on a line and as text for a terminal. Accuracies
-// are there if the data have answers.  part: "val" or "train"
+// The results of `qkv eval`, as a JSON object on a line and as text for a terminal. Accuracies are
+// there if the data have answers. part: "val" or "train"
 std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const char* part,
                             const Evaluation& e, const std::vector<AttentionShare>& attention = {});
 std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const char* part,

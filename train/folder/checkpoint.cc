@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/file.h"
-#include "data/tokenizer_json.h"
-#include "framework/core/mistakes.h"
-#include "framework/kernels/elementwise.h"
+#include "data/text/tokenizer_json.h"
+#include "framework/core/text/mistakes.h"
+#include "framework/kernels/kernels.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 #include "train/folder/experiment.h"
@@ -24,13 +24,13 @@ namespace {
 
 constexpr char kFormat[] = "qkv-checkpoint-1";
 
-// What is kept of a DataShape, beside the vocabulary; of sizes that are 0, nothing.
+// The sizes of a DataShape that are kept, beside the vocabulary, unless they are 0.
 constexpr std::pair<const char*, int64_t DataShape::*> kSizes[] = {
     {"max_length", &DataShape::max_length}, {"source_length", &DataShape::source_length},
     {"classes", &DataShape::classes},       {"channels", &DataShape::channels},
     {"height", &DataShape::height},         {"width", &DataShape::width}};
 
-// Of these, "" is not kept.
+// The texts that are kept, unless "".
 constexpr std::pair<const char*, std::string Checkpoint::*> kTexts[] = {
     {"data_fingerprint", &Checkpoint::data_fingerprint},
     {"imported_from", &Checkpoint::imported_from}};
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<std::string>> texts_from_json(const std::string& text
   return texts;
 }
 
-// For people it is always written as a list; what is read is the tokenizer, where there is one.
+// For people it is always written as a list; the tokenizer is read back, where there is one.
 void put_vocabulary(const Vocabulary& vocabulary, std::map<std::string, std::string>& metadata) {
   metadata["vocabulary"] = nlohmann::json(vocabulary.names()).dump();
   if (std::string tokenizer = tokenizer_json(vocabulary); !tokenizer.empty()) {
@@ -95,9 +95,9 @@ absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
 bool has_relative_path(const Config& config) {
   Config copy = config;
   return std::ranges::any_of(config_fields(copy), [](const Field& field) {
-    return field.is_path && std::ranges::any_of(split_paths(field.text()), [](const auto& path) {
-             return !path.starts_with('/');
-           });
+    return field.limits.is_path &&
+           std::ranges::any_of(split_paths(field.text()),
+                               [](const auto& path) { return !path.starts_with('/'); });
   });
 }
 
@@ -110,7 +110,7 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
     return problem(path, absl::StrCat(name, " is ", source.describe(), ", but the model needs ",
                                       target.describe()));
   }
-  const int64_t count = numbers == CheckpointNumbers::kFinite ? count_not_finite(source) : 0;
+  const int64_t count = numbers == CheckpointNumbers::kFinite ? not_finite_in(source).count : 0;
   if (count > 0) {
     return problem(path, absl::StrCat(count, " of the ", source.size(), " numbers of ", name,
                                       " are not finite"));
@@ -275,9 +275,12 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   return checkpoint;
 }
 
-int64_t count_not_finite(const Array& array) {
-  if (kernels::all_finite(array)) return 0;
-  return std::ranges::count_if(array.to_vector(), [](double x) { return !std::isfinite(x); });
+NotFinite not_finite_in(const Array& array) {
+  if (kernels::all_finite(array)) return {};
+  const std::vector<double> numbers = array.to_vector();
+  const auto is_bad = [](double x) { return !std::isfinite(x); };
+  return {.count = std::ranges::count_if(numbers, is_bad),
+          .first = std::ranges::find_if(numbers, is_bad) - numbers.begin()};
 }
 
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,

@@ -7,11 +7,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "framework/io/safetensors.h"
 #include "framework/optim/optimizer.h"
 #include "models/model.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/metrics.h"
 
 namespace qkv {
@@ -28,15 +28,15 @@ struct RunState {
   std::optional<Metrics> unwritten;
   // Where the run was stopped: its time in training, which metrics.jsonl may not have yet.
   std::optional<double> elapsed_seconds = {};
-  // What the next line of metrics is to count; of a file, only where the run was stopped.
+  // The count for the next line of metrics; in a file, only where the run was stopped.
   int64_t tokens_since_log = 0;
   double seconds_since_log = 0;
 };
 
 // A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state
-// under "optimizer.…" (with an average: the parameters are the average, and what it is the average
-// of is "optimizer.weight.…"), and in the metadata the config, what must be known of the data, and
-// the RunState.
+// under "optimizer.…" (with an average: the parameters are the average, and the weights are
+// "optimizer.weight.…"), and in the metadata the config, the properties of the data, and the
+// RunState.
 struct Checkpoint {
   Config config;
   Vocabulary vocabulary;
@@ -48,7 +48,7 @@ struct Checkpoint {
   RunState state;
   std::vector<NamedArray> arrays;
 
-  // Of the form kClass: what answers are.
+  // The answers of the form kClass.
   const std::vector<std::string>& answers() const {
     return class_names.empty() ? vocabulary.texts() : class_names;
   }
@@ -60,19 +60,22 @@ inline constexpr char kOptimizerPrefix[] = "optimizer.";
 Checkpoint checkpoint_of(const Config& config, const Dataset& dataset, const Model& model,
                          const Optimizer& optimizer, const RunState& state);
 
-// Written atomically: a crash or a full disk leaves what was there. Relative paths of the config
+// Written atomically: a crash or a full disk leaves the old file. Relative paths of the config
 // begin in the current directory.
 absl::Status save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
 // Errors name the file, and say what is wrong with it.
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 
-// How many of the numbers are NaN or infinite.
-int64_t count_not_finite(const Array& array);
+// The numbers that are NaN or infinite: how many there are, and the place of the first.
+struct NotFinite {
+  int64_t count = 0, first = 0;
+};
+NotFinite not_finite_in(const Array& array);
 
 // Copies the checkpoint's arrays into the model, which is that of the average where there is one,
-// and into the optimizer where one is given. Numbers that are not finite are an error, unless they
-// are what is to be looked at.
+// and into the optimizer where one is given. Numbers that are not finite are an error, except with
+// kAny, for looking at them.
 enum class CheckpointNumbers { kFinite, kAny };
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,
                      Optimizer* optimizer, CheckpointNumbers numbers = CheckpointNumbers::kFinite);

@@ -7,14 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/io/safetensors.h"
 #include "models/model.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
 DType precision_dtype(const TrainOptions& options);  // of the parameters
 
-// What should be said about the precision on this machine; "": nothing.
+// A note on the precision on this machine; "": none.
 std::string precision_note(const TrainOptions& options);
 
 // The data of a config, in the form that its model takes; an error as well where the model cannot
@@ -31,5 +32,16 @@ Model make_model(const Config& config, const DataShape& data);
 // Its parameters without their numbers, and how many these are. Takes no memory.
 std::vector<NamedParameter> parameters_without_numbers(const Config& config, const DataShape& data);
 int64_t count_parameters(const Config& config, const DataShape& data);
+
+// The weights of another run that a run begins with.
+struct FirstWeights {
+  std::vector<NamedArray> arrays;  // those whose names and shapes fit, in the model's number type
+  std::vector<std::string> notes;  // the tensors taken, those left out, and the model's others
+};
+
+// Reads the run or checkpoint that train.from names; nothing where it names none. Parameters with a
+// row for each token or class are taken from a run with the same vocabulary only. An error where
+// no matrix fits.
+absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Dataset& dataset);
 
 }  // namespace qkv

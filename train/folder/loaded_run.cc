@@ -8,7 +8,7 @@
 #include "data/file.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
-#include "models/mixer.h"
+#include "models/mixer_kind.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 #include "train/folder/experiment.h"
@@ -22,26 +22,13 @@ void tell_all(const Dataset& dataset, const TellNote& tell) {
   for (const std::string& note : dataset.notes()) tell(note);
 }
 
-}  // namespace
-
-absl::StatusOr<LoadedRun> load_run(const std::string& run) {
-  absl::StatusOr<std::string> path = find_checkpoint(run);
-  if (!path.ok()) return path.status();
-  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
-  if (!checkpoint.ok()) return checkpoint.status();
-  kernels::set_num_threads(static_cast<int>(checkpoint->config.train.threads));
-  return LoadedRun{*std::move(path), *std::move(checkpoint)};
+int64_t limit_of(const Checkpoint& checkpoint, int64_t length) {
+  const bool has_limit = !reads_any_length(checkpoint.config.model);
+  return has_limit ? length : std::numeric_limits<int64_t>::max();
 }
 
-void widen(Checkpoint& checkpoint) {
-  checkpoint.config.train.precision = Precision::kF64;
-  for (NamedArray& named : checkpoint.arrays) {
-    if (named.array.dtype() != DType::f32) continue;
-    named.array = Array::of(named.array.shape(), DType::f64, named.array.to_vector());
-  }
-}
-
-absl::Status LoadedRun::check_fits(const DataShape& now) const {
+absl::Status check_fits(const LoadedRun& run, const DataShape& now) {
+  const auto& [path, checkpoint] = run;
   const DataShape& then = checkpoint.data;
   if (now.height != then.height || now.width != then.width) {
     return absl::FailedPreconditionError(
@@ -64,11 +51,13 @@ absl::Status LoadedRun::check_fits(const DataShape& now) const {
 
 // A file in the folder of the run comes first, then one where it was trained; what --set names
 // begins at the current directory, as all does where there is none.
-absl::StatusOr<Config> LoadedRun::config_here(const std::vector<std::string>& overrides) const {
+absl::StatusOr<Config> config_here(const LoadedRun& run,
+                                   const std::vector<std::string>& overrides) {
+  const auto& [path, checkpoint] = run;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   Config config = checkpoint.config;
   for (const Field& field : config_fields(config)) {
-    if (!field.is_path) continue;
+    if (!field.limits.is_path) continue;
     std::vector<std::string> paths = split_paths(field.text());
     for (std::string& path_of_file : paths) {
       if (path_of_file.starts_with('/')) continue;
@@ -86,9 +75,10 @@ absl::StatusOr<Config> LoadedRun::config_here(const std::vector<std::string>& ov
   return parse_saved_config(to_toml(config), path, overrides);
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
-    const std::string& file, const std::vector<std::string>& overrides,
-    const TellNote& tell) const {
+absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const std::string& file, const LoadedRun& run,
+                                                    const std::vector<std::string>& overrides,
+                                                    const TellNote& tell) {
+  const auto& [path, checkpoint] = run;
   absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
   if (!config.ok()) return config.status();
   const TaskKind& task = *find_task(config->data.task);
@@ -102,16 +92,18 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
                      .class_names = checkpoint.answers(),
                      .form = form_of(config->model.kind),
                      .most = shape};
-  known.most.max_length = std::min(limit_of(shape.max_length), kMaxLength);
-  known.most.source_length = std::min(limit_of(shape.source_length), kMaxLength);
+  known.most.max_length = std::min(limit_of(checkpoint, shape.max_length), kMaxLength);
+  known.most.source_length = std::min(limit_of(checkpoint, shape.source_length), kMaxLength);
   ReadingProgress progress;
   absl::StatusOr<std::unique_ptr<Dataset>> data = task.judge(config->data, known, progress.wait());
   if (data.ok()) tell_all(**data, tell);
   return data;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
-    const std::vector<std::string>& overrides, const TellNote& tell) const {
+absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const LoadedRun& run,
+                                                    const std::vector<std::string>& overrides,
+                                                    const TellNote& tell) {
+  const auto& [path, checkpoint] = run;
   // A user who names another file needs no note that it is another one.
   const bool names_another = std::ranges::any_of(
       overrides, [](const std::string& o) { return o.starts_with("data.path="); });
@@ -122,12 +114,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
                                      "them: qkv train CONFIG --from RUN"
                                    : "judge a text with --text FILE"));
   }
-  const absl::StatusOr<Config> config = config_here(overrides);
+  const absl::StatusOr<Config> config = config_here(run, overrides);
   if (!config.ok()) return config.status();
   // Long examples take long to make: where the length is known before, check it first.
   if (const TaskKind& task = *find_task(config->data.task); task.questions) {
     const DataShape shape = shape_of(task.questions(config->data), form_of(config->model.kind));
-    if (absl::Status status = check_fits(shape); !status.ok()) return status;
+    if (absl::Status status = check_fits(run, shape); !status.ok()) return status;
   }
   absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(*config);
   if (!data.ok()) return data.status();
@@ -137,13 +129,32 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
                      ": the vocabulary of the run differs from that of the data; the answers would "
                      "be meaningless"));
   }
-  if (absl::Status status = check_fits((*data)->shape()); !status.ok()) return status;
+  if (absl::Status status = check_fits(run, (*data)->shape()); !status.ok()) return status;
   tell_all(**data, tell);
   if (!names_another) {
     const std::string other = other_data(checkpoint, **data);
     if (!other.empty()) tell(other);
   }
   return data;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedRun> load_run(const std::string& run) {
+  absl::StatusOr<std::string> path = find_checkpoint(run);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  kernels::set_num_threads(static_cast<int>(checkpoint->config.train.threads));
+  return LoadedRun{*std::move(path), *std::move(checkpoint)};
+}
+
+void widen(Checkpoint& checkpoint) {
+  checkpoint.config.train.precision = Precision::kF64;
+  for (NamedArray& named : checkpoint.arrays) {
+    if (named.array.dtype() != DType::f32) continue;
+    named.array = Array::of(named.array.shape(), DType::f64, named.array.to_vector());
+  }
 }
 
 absl::StatusOr<std::vector<int64_t>> LoadedRun::encode(const std::string& option,
@@ -161,14 +172,12 @@ absl::StatusOr<std::vector<int64_t>> LoadedRun::encode(const std::string& option
 
 int64_t LoadedRun::longest_prompt() const {
   const bool has_source = form_of(checkpoint.config.model.kind) == DataForm::kSourceTarget;
-  return limit_of(has_source ? checkpoint.data.source_length : checkpoint.data.max_length);
+  return limit_of(checkpoint,
+                  has_source ? checkpoint.data.source_length : checkpoint.data.max_length);
 }
 
-int64_t LoadedRun::longest_sequence() const { return limit_of(checkpoint.data.max_length); }
-
-int64_t LoadedRun::limit_of(int64_t length) const {
-  const bool has_limit = !reads_any_length(checkpoint.config.model);
-  return has_limit ? length : std::numeric_limits<int64_t>::max();
+int64_t LoadedRun::longest_sequence() const {
+  return limit_of(checkpoint, checkpoint.data.max_length);
 }
 
 absl::Status check_length(const std::string& what, int64_t length, int64_t longest) {
@@ -177,25 +186,17 @@ absl::Status check_length(const std::string& what, int64_t length, int64_t longe
       absl::StrCat(what, " has ", length, " tokens; this model reads at most ", longest));
 }
 
-absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
-                                               const std::vector<std::string>& overrides,
-                                               bool in_f64, const TellNote& tell,
-                                               const std::string& text) {
-  absl::StatusOr<LoadedRun> run = load_run(name);
+absl::StatusOr<RunWithData> with_data(absl::StatusOr<LoadedRun> run,
+                                      const std::vector<std::string>& overrides, bool in_f64,
+                                      const TellNote& tell, const std::string& text) {
   if (!run.ok()) return run.status();
-  return with_data(*std::move(run), overrides, in_f64, tell, text);
-}
-
-absl::StatusOr<RunWithData> with_data(LoadedRun run, const std::vector<std::string>& overrides,
-                                      bool in_f64, const TellNote& tell, const std::string& text) {
-  if (in_f64) widen(run.checkpoint);
-  absl::StatusOr<Model> model = run.model();  // before the data, which may take long
+  if (in_f64) widen(run->checkpoint);
+  absl::StatusOr<Model> model = run->model();  // before the data, which may take long
   if (!model.ok()) return model.status();
   absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      text.empty() ? run.dataset(overrides, tell) : run.dataset_of(text, overrides, tell);
+      text.empty() ? dataset_of(*run, overrides, tell) : dataset_of(text, *run, overrides, tell);
   if (!dataset.ok()) return dataset.status();
-  const int64_t batch_size = run.checkpoint.config.train.validation_batch_size();
-  return RunWithData{std::move(run), *std::move(model), *std::move(dataset), batch_size};
+  return RunWithData{*std::move(run), *std::move(model), *std::move(dataset)};
 }
 
 }  // namespace qkv

@@ -12,7 +12,7 @@
 
 namespace qkv {
 
-// Tells the user what is worth knowing and no error.
+// Tells the user something worth knowing that is not an error.
 using TellNote = std::function<void(const std::string& note)>;
 
 // A run as the user names it: a folder, or a checkpoint of one.
@@ -22,16 +22,6 @@ struct LoadedRun {
 
   absl::StatusOr<Model> model() const { return restore_model(path, checkpoint); }
 
-  // The data that it learned from. `overrides` change its config; a note says whether the text has
-  // changed.
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset(const std::vector<std::string>& overrides,
-                                                   const TellNote& tell) const;
-
-  // All examples of another file for validation, in the tokens and classes of the run.
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const std::string& file,
-                                                      const std::vector<std::string>& overrides,
-                                                      const TellNote& tell) const;
-
   // The tokens of a text that the user gave with --OPTION. An error if there is none.
   absl::StatusOr<std::vector<int64_t>> encode(const std::string& option,
                                               const std::string& text) const;
@@ -39,12 +29,7 @@ struct LoadedRun {
   // The longest question and the longest sequence or answer that the model reads as a whole.
   int64_t longest_prompt() const;
   int64_t longest_sequence() const;
-
- private:
-  int64_t limit_of(int64_t length) const;
-  // The config, in which a relative path that begins elsewhere is that of the file.
-  absl::StatusOr<Config> config_here(const std::vector<std::string>& overrides) const;
-  absl::Status check_fits(const DataShape& now) const;
+  int64_t batch_size() const { return checkpoint.config.train.validation_batch_size(); }
 };
 
 // "--prompt has 9 tokens; this model reads at most 4", where that is so.
@@ -53,7 +38,7 @@ absl::Status check_length(const std::string& what, int64_t length, int64_t longe
 // Its best checkpoint, where `run` is a folder. Takes the run's number of threads for the program.
 absl::StatusOr<LoadedRun> load_run(const std::string& run);
 
-// The same numbers in f64, so that what follows from them is exact to many digits.
+// The same numbers in f64, so that results from them are exact to many digits.
 void widen(Checkpoint& checkpoint);
 
 // A run, its model and the data that it learned from.
@@ -61,18 +46,12 @@ struct RunWithData {
   LoadedRun run;
   Model model;
   std::unique_ptr<Dataset> dataset;
-  int64_t batch_size;  // of evaluations
 };
 
-// `overrides` change the config of the data (LoadedRun::dataset); where a `text` is given, that
-// file is judged in their place. Numbers in f64 where asked for.
-absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
-                                               const std::vector<std::string>& overrides,
-                                               bool in_f64, const TellNote& tell,
-                                               const std::string& text = "");
-// The same of a run that is loaded.
-absl::StatusOr<RunWithData> with_data(LoadedRun run, const std::vector<std::string>& overrides,
-                                      bool in_f64, const TellNote& tell,
-                                      const std::string& text = "");
+// `overrides` change the config of the data. Where a `text` is given, all of that file is judged in
+// their place, in the tokens and classes of the run. Numbers in f64 where asked for.
+absl::StatusOr<RunWithData> with_data(absl::StatusOr<LoadedRun> run,
+                                      const std::vector<std::string>& overrides, bool in_f64,
+                                      const TellNote& tell, const std::string& text = "");
 
 }  // namespace qkv

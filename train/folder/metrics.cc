@@ -23,7 +23,7 @@ constexpr char kEntropy[] = "attention_entropy";
 
 absl::Status not_a_detail() { return absl::InvalidArgumentError("\"detail\" holds no numbers"); }
 
-// As in the rest of a line, null is what is not finite.
+// As in the rest of a line, null is a number that is not finite.
 bool is_number(const Json& json) { return json.is_number() || json.is_null(); }
 double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();

@@ -14,14 +14,14 @@ namespace qkv {
 
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
-// What a line of metrics.jsonl has in addition after each train.detail_interval steps: norms of
+// The additional part of a line of metrics.jsonl after each train.detail_interval steps: norms of
 // each parameter, by its name in checkpoints, and the entropy of each head of each attention layer,
 // by the path of its weights in traces. All with 6 significant digits.
 struct StepDetail {
   NamedNumbers gradient_norm;  // before clipping
   NamedNumbers weight_norm;    // after the step
   NamedNumbers
-      update_ratio;  // the norm of what the step changed / weight_norm; 0 where it changed nothing
+      update_ratio;  // the norm of the step's change / weight_norm; 0 where it changed nothing
   std::vector<std::pair<std::string, std::vector<double>>> attention_entropy;  // in nats
 
   bool operator==(const StepDetail&) const = default;

@@ -5,7 +5,7 @@
 
 #include "data/file.h"
 #include "framework/core/clock.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/terminal.h"
 
 namespace qkv {
 
@@ -13,11 +13,11 @@ std::string format_duration(double seconds);  // "0.4 s", "42 s", "3 min 05 s", 
 std::string format_percent(double share);     // "99.9 %", never rounded up to 100 %
 
 // Tells a person on standard error how far the reading of data is: on a terminal on one line that
-// is written over, elsewhere on a line every few seconds. What takes less than a second says
-// nothing.
+// is written over, elsewhere on a line every few seconds. Reading that takes less than a second
+// prints nothing.
 class ReadingProgress {
  public:
-  // It must not be told anything after the end of this object.
+  // Must not be called after the end of this object.
   Wait wait(const std::stop_token& stop = {});
 
  private:

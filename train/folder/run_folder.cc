@@ -24,8 +24,8 @@ absl::Status cannot_read(const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", path));
 }
 
-// What stands in the folder, by name, without what a create() leaves behind that was stopped:
-// folders that are empty, temporary files.
+// The names in the folder, without the remains of a stopped create(): empty folders, temporary
+// files.
 absl::StatusOr<std::vector<std::string>> contents(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "framework/io/files.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
@@ -21,14 +21,14 @@ namespace qkv {
 //
 // While the object lives it holds a lock on the folder, so that no other process trains into it.
 // It is an error if one of these is a link, or anything else than a plain file of this folder:
-// what the run writes would land elsewhere.
+// the run's output would land elsewhere.
 class RunFolder {
  public:
   // Makes the folder, with its parents, and writes the config. Refuses one that holds another run
   // or anything else; a run that never came to its first checkpoint is begun anew. Both remove the
   // temporary files of a run that was killed.
   static absl::StatusOr<RunFolder> create(const std::string& path, const Config& config);
-  // Opens a folder that create() made, to go on with its run.
+  // Opens a folder that create() made, to continue its run.
   static absl::StatusOr<RunFolder> resume(const std::string& path);
   // For a run that several processes want: makes the folder where there is none, and waits as long
   // as another process trains into it.
@@ -52,8 +52,7 @@ class RunFolder {
   std::string last_checkpoint() const { return file("checkpoints/last.safetensors"); }
   std::string best_checkpoint() const { return file("checkpoints/best.safetensors"); }
   std::string checkpoint(int64_t step) const;
-  // The last one; where there is none the best; else the numbered one of the highest step; "":
-  // there is no checkpoint.
+  // The last one; else the best; else the numbered one of the highest step; "": none.
   absl::StatusOr<std::string> newest_checkpoint() const;
 
  private:
@@ -70,8 +69,7 @@ class RunFolder {
   FileDescriptor lock_;
 };
 
-// For a file or a folder that a run writes, and nobody has named: an error if it is a link, a
-// device or a pipe.
+// For a file or a folder that a run writes unasked: an error if it is a link, a device or a pipe.
 absl::Status check_is_no_link(const std::string& path);
 
 // Whether a process trains into the folder.

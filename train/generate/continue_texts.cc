@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 
 namespace qkv {
 namespace {
@@ -152,7 +152,7 @@ class Writer {
   const TextsToContinue& texts_;
   const std::stop_token& stop_;
   const Print& print_;
-  bool is_read_ = true;  // whether somebody reads what is printed
+  bool is_read_ = true;  // whether somebody reads the output
   std::vector<Continuation> written_;
 };
 
@@ -208,7 +208,7 @@ bool WrittenText::add(int64_t token) {
     end_ = TextEnd::kLastToken;
     return false;
   }
-  // What the token adds after the one before it: there may be a space between them.
+  // The text that the token adds after the one before it: there may be a space between them.
   const size_t length = text_.size();
   append(vocabulary_->decode({{before_, token}}).substr(vocabulary_->decode({{before_}}).size()));
   before_ = token;

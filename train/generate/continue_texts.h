@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "train/folder/loaded_run.h"
 #include "train/generate/generate.h"
 #include "train/generate/prompts.h"
@@ -26,12 +26,12 @@ class WrittenText {
   WrittenText(const Vocabulary& vocabulary, int64_t before, std::vector<std::string> stops,
               std::string last_token);
 
-  // Takes the next token, and returns whether the text goes on.
+  // Takes the next token, and returns whether the text continues.
   bool add(int64_t token);
 
   // UTF-8: a byte that belongs to no character is U+FFFD.
   std::string text() const;
-  TextEnd end() const { return end_; }  // kLength, as long as it goes on
+  TextEnd end() const { return end_; }  // kLength, as long as it continues
 
   // The next part of the text that no later token can change: it holds back what may be the
   // beginning of a stop, or of a UTF-8 character.
@@ -53,7 +53,7 @@ class WrittenText {
   TextEnd end_ = TextEnd::kLength;
 };
 
-// What `qkv generate` writes.
+// The texts that `qkv generate` writes.
 struct TextsToContinue {
   std::vector<std::string> prompts;
   std::optional<PromptFile> file = {};
@@ -62,10 +62,10 @@ struct TextsToContinue {
   int64_t samples = 1;             // texts for each prompt; the k-th is a function of seed and k
   std::vector<std::string> stops;  // a text ends before these
   std::optional<BeamOptions> beam = {};  // instead of sampling
-  bool prints_prompts = true;            // before what follows them
+  bool prints_prompts = true;            // before their continuations
 };
 
-// What was written after a prompt.
+// The text written after a prompt.
 struct Continuation {
   std::string prompt;
   int64_t sample = 1;
@@ -84,9 +84,9 @@ struct Continuations {
 absl::Status check_options(const TextsToContinue& texts);
 
 // The model of the run continues each prompt, until the task's last token: one token after the
-// other, or where there are several prompts for one sample, these together. `print` gets what is
-// written, and returns whether to go on. `warn` is told of prompts that are no question of the
-// run's task. After a stop, the text that is being written is the last.
+// other, or where there are several prompts for one sample, these together. `print` gets the text,
+// and returns whether to continue. `warn` gets a warning about prompts that are not questions of
+// the run's task. After a stop, the text that is being written is the last.
 absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const Model& model,
                                              const TextsToContinue& texts,
                                              const std::function<bool(const std::string&)>& print,

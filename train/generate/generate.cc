@@ -6,7 +6,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "framework/kernels/elementwise.h"
+#include "framework/kernels/kernels.h"
 
 namespace qkv {
 namespace {
@@ -44,8 +44,8 @@ Array rows_of(const std::vector<Tokens>& rows) {
   return Array::of({std::ssize(rows), std::ssize(rows.front())}, all);
 }
 
-// What follows prompts of one length. A row that has ended is written on, for the rows are read
-// together, and cut in the end.
+// The continuations of prompts of one length. A row that has ended continues, for the rows are read
+// together, and is cut in the end.
 absl::StatusOr<std::vector<Tokens>> write(const Model& model, const std::vector<Tokens>& prompts,
                                           int64_t count, const SamplingOptions& options,
                                           const EachTokenOf& each) {
@@ -95,7 +95,7 @@ double log_of_sum_of_exponentials(std::span<const double> logits) {
   return largest + std::log(sum);
 }
 
-// Of every hypothesis and every token, in a heap with the best on top.
+// Candidates of every hypothesis and every token, in a heap with the best on top.
 std::vector<Candidate> all_candidates(const std::vector<Hypothesis>& beam,
                                       std::span<const double> logits) {
   const size_t tokens = logits.size() / beam.size();
@@ -124,7 +124,7 @@ double score_of(const Hypothesis& hypothesis, double length, const BeamOptions& 
   return hypothesis.log_probability / std::pow((5 + length) / 6, options.length_penalty);
 }
 
-// Scores those that came last, and keeps the best of all. Of equals, what ended first stays first.
+// Scores the last ones, and keeps the best of all. Of equals, the first to end stays first.
 void rank(std::vector<Hypothesis>& ended, size_t scored, const BeamOptions& options) {
   for (Hypothesis& h : std::span(ended).subspan(scored)) {
     h.score = score_of(h, static_cast<double>(h.tokens.size()), options);

@@ -10,7 +10,7 @@
 #include "data/file.h"
 #include "data/task.h"
 #include "data/tasks/tasks.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
 #include "train/generate/generate.h"
 

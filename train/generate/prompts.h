@@ -22,8 +22,8 @@ struct PromptFile {
 absl::StatusOr<PromptFile> read_prompt_file(const std::string& path);
 
 struct Prompt {
-  std::string text;             // what the user gave; may be empty
-  std::vector<int64_t> tokens;  // what the model reads: never empty
+  std::string text;             // of the user; may be empty
+  std::vector<int64_t> tokens;  // for the model: never empty
 };
 
 // A prompt as every verb reads it: with what follows a question, and what begins an example, in the
@@ -31,7 +31,7 @@ struct Prompt {
 absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const std::string& name,
                                    const std::string& text);
 
-// The most likely tokens after a prompt, as far as the model reads and at most so many; they end
+// The most likely tokens after a prompt, as far as the model reads and at most `longest`; they end
 // with the task's last token.
 absl::StatusOr<std::vector<int64_t>> most_likely_answer(const LoadedRun& run, const Model& model,
                                                         const std::vector<int64_t>& prompt,
@@ -44,8 +44,8 @@ absl::StatusOr<std::vector<Prompt>> read_prompts(const LoadedRun& run,
                                                  const std::vector<std::string>& given,
                                                  const std::optional<PromptFile>& file);
 
-// What is wrong with prompts that are no question of the run's task, and what a question looks
-// like; "": nothing is.
+// A warning about prompts that are not questions of the run's task, with the form of a question;
+// "": none.
 std::string warning_about(const LoadedRun& run, const std::vector<Prompt>& prompts);
 
 }  // namespace qkv

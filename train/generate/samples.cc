@@ -5,11 +5,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/io/files.h"
-#include "framework/kernels/reduce.h"
+#include "framework/kernels/kernels.h"
 #include "train/generate/generate.h"
 
 namespace qkv {
@@ -37,7 +37,7 @@ absl::StatusOr<std::string> describe_answer(const Model& model, const Dataset& d
                       describe_right_or_wrong(dataset, example.answer, *answer));
 }
 
-// The classes of images, all of which the model sees at once.
+// The classes of images; the model sees all of them at once.
 std::string describe_classes(const Model& model, const Dataset& dataset, const Batch& images) {
   const NoGrad no_grad;
   ForwardContext context;

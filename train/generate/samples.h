@@ -12,9 +12,9 @@ namespace qkv {
 
 // The first `count` validation examples as a person reads them, a line each: what was asked, what
 // was expected, what the model answered (always the most likely token), and whether that is right.
-// Images: the same without what was asked, of their classes. Text: a piece and how the model goes
-// on. A stop is answered after the token that is being made, by a Status: Cancelled. An error where
-// the model computes numbers that are not finite.
+// Images: the same for their classes, without the question. Text: a piece and the model's
+// continuation. A stop is answered after the token that is being made, by a Status: Cancelled. An
+// error where the model computes numbers that are not finite.
 absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& dataset,
                                              int64_t count, const std::stop_token& stop = {});
 

@@ -1,5 +1,8 @@
 #include "train/loop/resume.h"
 
+#include <cstring>
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "data/file.h"
@@ -12,7 +15,7 @@
 namespace qkv {
 namespace {
 
-// The changes of what must stay as it is.
+// The changes of keys that must not change.
 std::vector<std::string> forbidden_changes(const Config& now, const Config& before) {
   return config_changes(now, with_resumed_values(before, now));
 }
@@ -37,8 +40,22 @@ absl::Status cut_back(const RunFolder& folder, const RunState& state) {
 
 }  // namespace
 
-absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
-                            const std::string& run, const Config& config, const Dataset& dataset) {
+void Trainer::begin_with(const FirstWeights& weights) {
+  std::map<std::string, const Array*> given;
+  for (const NamedArray& a : weights.arrays) given[a.name] = &a.array;
+  for (const Model* model : {&model(), &evaluated_model()}) {  // the mean of these
+    for (const auto& [name, tensor] : parameters(*model)) {
+      const auto found = given.find(name);
+      Array target = tensor.array();
+      if (found == given.end() || target.bytes() == 0) continue;
+      std::memcpy(target.mutable_raw(), found->second->raw(), target.bytes());
+    }
+  }
+}
+
+absl::Status set_trainer(Trainer& trainer, const LoadedRun& at, const std::string& run,
+                         const Config& config, const Dataset& dataset, CheckpointNumbers numbers) {
+  const auto& [path, checkpoint] = at;
   if (!forbidden_changes(config, checkpoint.config).empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": this checkpoint belongs to another run than ", run, "/config.toml"));
@@ -72,7 +89,7 @@ absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoin
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": ", other, "; restore that one, or start a new run with another --out"));
   }
-  return absl::OkStatus();
+  return restore(path, checkpoint, trainer.evaluated_model(), &trainer.optimizer(), numbers);
 }
 
 absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config) {
@@ -93,35 +110,31 @@ absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& co
                                        const Dataset& dataset, Trainer& trainer) {
   const absl::StatusOr<std::string> path = folder.newest_checkpoint();
   if (!path.ok()) return path.status();
-  const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
+  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
   if (!checkpoint.ok()) return checkpoint.status();
   if (!checkpoint->imported_from.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(*path, ": was imported; begin a run with --from ", folder.path()));
   }
-  if (absl::Status s = check_same_run(*path, *checkpoint, folder.path(), config, dataset);
-      !s.ok()) {
-    return s;
+  RunState state = checkpoint->state;
+  const LoadedRun at = {*path, *std::move(checkpoint)};
+  if (absl::Status s = set_trainer(trainer, at, folder.path(), config, dataset); !s.ok()) return s;
+  if (!state.elapsed_seconds) {
+    const absl::StatusOr<double> seconds = elapsed_seconds_at(folder.metrics(), state.step);
+    if (!seconds.ok()) return seconds.status();
+    state.elapsed_seconds = *seconds;
   }
-  const absl::StatusOr<double> seconds =
-      checkpoint->state.elapsed_seconds
-          ? *checkpoint->state.elapsed_seconds
-          : elapsed_seconds_at(folder.metrics(), checkpoint->state.step);
-  if (!seconds.ok()) return seconds.status();
-  absl::Status restored =
-      restore(*path, *checkpoint, trainer.evaluated_model(), &trainer.optimizer());
-  if (!restored.ok()) return restored;
   const absl::StatusOr<Config> before = load_saved_config(folder.config());
   if (!before.ok()) return before.status();
-  if (absl::Status s = cut_back(folder, checkpoint->state); !s.ok()) return s;
+  if (absl::Status s = cut_back(folder, state); !s.ok()) return s;
   const std::vector<std::string> changes = config_changes(config, *before);
   // A run that has ended keeps the config that it was trained with.
-  const bool has_more = !has_ended(config.train, checkpoint->state) || checkpoint->state.unwritten;
+  const bool has_more = !has_ended(config.train, state) || state.unwritten;
   if (!changes.empty() && has_more) {
     absl::Status s = write_file_atomically(folder.config(), to_toml(config));
     if (!s.ok()) return s;
   }
-  return ResumedRun{.state = checkpoint->state, .elapsed_seconds = *seconds, .changes = changes};
+  return ResumedRun{.state = state, .changes = changes};
 }
 
 }  // namespace qkv

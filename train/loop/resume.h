@@ -6,26 +6,27 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/checkpoint.h"
+#include "train/folder/loaded_run.h"
 #include "train/folder/run_folder.h"
 #include "train/loop/trainer.h"
 
 namespace qkv {
 
-// Opens the folder of a run to go on with it. An error where the run began with another config, but
+// Opens the folder of a run to continue it. An error where the run began with another config, but
 // for the keys that may change on resume, or has made more steps than this one has.
 absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config);
 
-// An error where the checkpoint, which `path` names, is not one of the run in the folder `run`, or
-// the data is not what it learned from.
-absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
-                            const std::string& run, const Config& config, const Dataset& dataset);
+// Sets a trainer to a checkpoint of its run, which stands in the folder `run`. An error where it is
+// one of another run, or the data differs from its training data.
+absl::Status set_trainer(Trainer& trainer, const LoadedRun& at, const std::string& run,
+                         const Config& config, const Dataset& dataset,
+                         CheckpointNumbers numbers = CheckpointNumbers::kFinite);
 
-// Where a run stands that goes on.
+// The state of a run to be continued.
 struct ResumedRun {
-  RunState state;
-  double elapsed_seconds = 0;             // of training, so far
+  RunState state;                         // with elapsed_seconds
   std::vector<std::string> changes = {};  // of the config: "train.steps is 2000, but was 500"
 };
 

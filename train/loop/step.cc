@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "framework/graph/middleware.h"
-#include "framework/optim/schedule.h"
+#include "framework/optim/optimizer.h"
 #include "train/loop/trainer.h"
 #include "train/watch/measure_detail.h"
 
@@ -21,7 +21,7 @@ absl::StatusOr<StepResult> Trainer::step() {
     return not_finite(batch, whole.loss, norm);
   }
 
-  std::optional<DetailMeter> meter;  // takes what the weights were before
+  std::optional<DetailMeter> meter;  // takes the weights before the step
   if (is_detailed(config_.train, step + 1)) meter.emplace(parameters_);
   const double learning_rate =
       scheduled_learning_rate(config_.optimizer, step, config_.train.steps);

@@ -10,13 +10,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "framework/core/columns.h"
 #include "framework/core/dtype.h"
-#include "framework/core/out_of_memory.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/out_of_memory.h"
+#include "framework/core/memory/storage.h"
+#include "framework/core/text/columns.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/kernels/product_log.h"
+#include "framework/kernels/product/product_log.h"
 #include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"
 #include "train/loop/trainer.h"
@@ -24,17 +24,17 @@
 namespace qkv {
 namespace {
 
-// What stays between steps, of each parameter: the weight, the two means of Adam or the velocity,
-// and the mean of train.average.
+// The bytes kept between steps for each parameter: the weight, the two means of Adam or the
+// velocity, and the mean of train.average.
 uint64_t bytes_kept(const Config& config, uint64_t bytes) {
   const uint64_t of_optimizer = config.optimizer.kind == OptimizerKind::kSgd ? 1 : 2;
   return (1 + of_optimizer + (config.train.average > 0 ? 1 : 0)) * bytes;
 }
 
-// What the system sees taken where arrays need so much: what is let go stays held, and not all of
-// it fits what is asked for next. By measurement two ninths are idle, besides 2 MiB for the threads
-// and kernels of a run.
-uint64_t taken(uint64_t bytes) { return bytes + bytes / 7 * 2 + (2 << 20); }
+// The process's memory where arrays need `bytes`: freed memory stays held, and not all of it fits
+// the next request. By measurement a fifth is idle, besides 2 MiB for the threads and kernels of a
+// run.
+uint64_t taken(uint64_t bytes) { return bytes + bytes / 4 + (2 << 20); }
 
 struct Need {
   uint64_t bytes = 0;     // at the peak, beyond what was in use before
@@ -62,7 +62,7 @@ int64_t few_examples(const Config& config, const DataShape& data) {
   return std::max(kFew, kPositions / std::max<int64_t>(length, 1));
 }
 
-// What so many examples need, from what `few` and twice as many do. `run` gets their number.
+// The need of `examples`, from that of `few` and of twice as many. `run` gets their number.
 template <class Run>
 Need extrapolate(int64_t examples, int64_t few, const Run& run) {
   const int64_t more = std::min(examples, 2 * few);
@@ -77,7 +77,7 @@ Need extrapolate(int64_t examples, int64_t few, const Run& run) {
   return need;
 }
 
-// A layer: what has parameters of its own.
+// A layer with parameters of its own.
 struct Part {
   std::string path;                 // "blocks.*.attention.query"
   std::vector<std::string> shapes;  // "[64, 64]"

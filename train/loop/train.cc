@@ -7,11 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/out_of_memory.h"
-#include "framework/core/utf8.h"
+#include "framework/core/memory/out_of_memory.h"
+#include "framework/core/text/utf8.h"
 #include "framework/kernels/parallel.h"
 #include "train/folder/experiment.h"
-#include "train/folder/first_weights.h"
 #include "train/folder/reading_progress.h"
 #include "train/loop/resume.h"
 #include "train/loop/step_forecast.h"
@@ -160,8 +159,7 @@ absl::StatusOr<PreparedRun> prepare_run(const LoadedConfig& loaded,
 
 absl::Status cannot_begin(absl::Status why, const TrainingRunOptions& options) {
   if (absl::IsCancelled(why)) {
-    const std::string what(why.message());
-    ProgressLine(options.output).say(absl::StrCat(what, "; nothing was written"));
+    ProgressLine(options.output).say(absl::StrCat(why.message(), "; nothing was written"));
   }
   return why;
 }
@@ -170,7 +168,7 @@ absl::StatusOr<RunOutcome> train_prepared(PreparedRun prepared, const Config& co
                                           const TrainingRunOptions& options) {
   const Dataset& dataset = *prepared.dataset;
   std::vector<std::string>& notes = prepared.notes;
-  // Before there is a folder: what train.from names may not fit.
+  // Before there is a folder: the weights of train.from may not fit.
   const absl::StatusOr<FirstWeights> first =
       options.resume ? FirstWeights() : find_first_weights(config, dataset);
   if (!first.ok()) return first.status();
@@ -180,7 +178,7 @@ absl::StatusOr<RunOutcome> train_prepared(PreparedRun prepared, const Config& co
       options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);
   if (!folder.ok()) return folder.status();
   TrainingRun run(config, dataset, *std::move(folder), options.stop, options.differentiate);
-  absl::Status begun = options.resume ? run.resume() : run.begin();
+  absl::Status begun = options.resume ? run.resume() : run.begin(*first);
   if (!begun.ok()) return begun;
   return run_and_tell(run, dataset, notes, options);
 }

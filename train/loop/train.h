@@ -15,9 +15,9 @@ namespace qkv {
 
 struct TrainingRunOptions {
   std::string out;            // the run's folder; "": runs/NAME
-  bool resume = false;        // go on with the run that is there
+  bool resume = false;        // continue the run that is there
   bool profile = false;       // write where the time of some steps goes
-  std::stop_token stop = {};  // saves where the run stands, and says how to go on
+  std::stop_token stop = {};  // saves the run, and says how to continue it
   std::vector<RunListener*> listeners = {};
   std::FILE* output = stdout;  // where a person reads how it goes
   int threads = 0;             // where the config does not say how many; 0: one for each core
@@ -29,12 +29,12 @@ absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
                                              const std::vector<std::string>& overrides,
                                              TrainingRunOptions& options);
 
-// Trains what a config says and writes the run's folder: config, metrics, samples, checkpoints.
+// Trains by a config and writes the run's folder: config, metrics, samples, checkpoints.
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options);
 
-// Its two halves: what there must be before a run, and the run itself. A stop in the first one is
-// said to a person by cannot_begin().
+// Its two halves: the preparation of a run, and the run itself. cannot_begin() reports a stop in
+// the first one to a person.
 struct PreparedRun {
   std::unique_ptr<Dataset> dataset;
   std::vector<std::string> notes;

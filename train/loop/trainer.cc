@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/kernels/kernels.h"
 #include "framework/nn/with_parameters.h"
-#include "train/folder/experiment.h"
 #include "train/watch/finite.h"
 
 namespace qkv {
@@ -49,6 +48,16 @@ ShardedBatch Trainer::sharded(const Batch& batch) const {
 
 BatchGradients Trainer::differentiate(const Batch& batch) const {
   return sharded(batch).differentiate_all();
+}
+
+std::string Trainer::first_not_finite() const {
+  for (const NamedParameter& p : parameters_) {
+    if (!kernels::all_finite(p.tensor.array())) return p.name;
+  }
+  for (const NamedState& state : optimizer_->state()) {
+    if (!kernels::all_finite(state.array)) return state.name;
+  }
+  return "";
 }
 
 std::vector<double> squares_of(const std::vector<Tensor>& gradients) {

@@ -4,14 +4,16 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "framework/optim/optimizer.h"
 #include "models/model.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/evaluate/evaluate.h"
+#include "train/folder/experiment.h"
 #include "train/folder/metrics.h"
 #include "train/loop/batch_gradients.h"
 
@@ -30,30 +32,35 @@ struct StepResult {
 // uninterrupted one.
 class Trainer {
  public:
-  // Whoever computes them: what batch.differentiate_all() gives.
+  // Computes the gradients, with the result of batch.differentiate_all().
   using Differentiate = std::function<BatchGradients(Trainer&, const ShardedBatch& batch)>;
 
   // `dataset` must outlive the trainer. Without `differentiate` it computes gradients itself.
   Trainer(const Config& config, const Dataset& dataset, Differentiate differentiate = {});
 
+  // The next step is made from these weights; the others stay.
+  void begin_with(const FirstWeights& weights);
+
   // Makes the next step. When the loss or the gradient is not finite, nothing is updated and the
   // Status names the step and the first op that made such a number.
   absl::StatusOr<StepResult> step();
 
-  // evaluate() of the model that the run comes to.
+  // evaluate() of evaluated_model().
   absl::StatusOr<Evaluation> evaluate(Split split, const std::stop_token& stop,
                                       const TellProgress& tell);
 
-  // What the next step begins with, without making it.
+  // The batch of the next step, without making the step.
   Batch next_batch() const;
   BatchGradients differentiate(const Batch& batch) const;
 
   int64_t steps_made() const { return optimizer_->steps(); }
   const Model& model() const { return model_; }  // which a step trains
-  // What the run comes to: the mean of its weights where train.average keeps one, else model().
+  // The result of the run: the mean of its weights where train.average keeps one, else model().
   const Model& evaluated_model() const { return averaged_ ? *averaged_ : model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
+  // A parameter, or an optimizer's state of one; "": all are finite.
+  std::string first_not_finite() const;
   const std::vector<NamedParameter>& trained_parameters() const { return parameters_; }
 
  private:

@@ -5,12 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "data/tokenizer_json.h"
+#include "data/text/tokenizer_json.h"
 #include "framework/core/clock.h"
-#include "framework/core/out_of_memory.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "train/evaluate/evaluate.h"
-#include "train/folder/first_weights.h"
 #include "train/generate/samples.h"
 #include "train/loop/resume.h"
 #include "train/watch/finite.h"
@@ -20,18 +18,6 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kSamples = 3;
-
-// A parameter, or what the optimizer keeps of one: a run cannot be resumed with such numbers. "":
-// all are finite.
-std::string first_not_finite(Trainer& trainer) {
-  for (const NamedParameter& p : trainer.trained_parameters()) {
-    if (!kernels::all_finite(p.tensor.array())) return p.name;
-  }
-  for (const NamedState& state : trainer.optimizer().state()) {
-    if (!kernels::all_finite(state.array)) return state.name;
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -62,11 +48,8 @@ TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder
       folder_(std::move(folder)),
       trainer_(config_, dataset, std::move(differentiate)) {}
 
-absl::Status TrainingRun::begin() {
-  const absl::StatusOr<FirstWeights> first = find_first_weights(config_, dataset_);
-  if (!first.ok()) return first.status();
-  put_into(trainer_.model(), *first);
-  put_into(trainer_.evaluated_model(), *first);  // the mean of these weights alone
+absl::Status TrainingRun::begin(const FirstWeights& weights) {
+  trainer_.begin_with(weights);
   if (absl::Status s = open_files(); !s.ok()) return s;
   if (const std::string tokenizer = tokenizer_json(dataset_.vocabulary()); !tokenizer.empty()) {
     absl::Status s = write_file_atomically(folder_.tokenizer(), tokenizer);
@@ -79,8 +62,7 @@ absl::Status TrainingRun::resume() {
   const absl::StatusOr<ResumedRun> resumed = resume_from(folder_, config_, dataset_, trainer_);
   if (!resumed.ok()) return resumed.status();
   state_ = resumed->state;
-  state_.elapsed_seconds.reset();
-  elapsed_seconds_ = resumed->elapsed_seconds;
+  elapsed_seconds_ = *std::exchange(state_.elapsed_seconds, std::nullopt);
   changes_ = resumed->changes;
   return open_files();
 }
@@ -139,8 +121,8 @@ absl::Status TrainingRun::step() {
   return after_step(metrics);
 }
 
-// Each line may fail or be stopped; a run that goes on then does this again, whole, because the
-// metrics are unwritten until the last line.
+// Each line may fail or be stopped; a resumed run then does this again, whole, because the metrics
+// are unwritten until the last line.
 absl::Status TrainingRun::after_step(const Metrics& metrics) {
   StepReport step = {.metrics = metrics,
                      .logged = is_logged(config_.train, metrics.step),
@@ -259,7 +241,7 @@ absl::Status TrainingRun::save(const std::string& path) {
 }
 
 absl::Status TrainingRun::check_finite() {
-  if (const std::string name = first_not_finite(trainer_); !name.empty()) {
+  if (const std::string name = trainer_.first_not_finite(); !name.empty()) {
     return absl::DataLossError(absl::StrCat("step ", state_.step, ": ", name,
                                             " is no longer finite; this step was not saved. ",
                                             advice_for_blow_up(config_, state_.step)));

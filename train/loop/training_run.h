@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "framework/io/files.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/checkpoint.h"
 #include "train/folder/run_folder.h"
 #include "train/loop/trainer.h"
@@ -40,13 +40,12 @@ class TrainingRun {
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  // One of these comes first. begin() takes the weights that train.from names. Both leave a
-  // checkpoint: a run without a step can be resumed, too.
-  absl::Status begin();
+  // One of these comes first. Both leave a checkpoint: a run without a step can be resumed, too.
+  absl::Status begin(const FirstWeights& weights);
   absl::Status resume();
 
   // Trains until the run has ended (has_ended), or a stop, after which it can be resumed. Whatever
-  // the order of the listeners, they are told of a step before anything of it is written.
+  // their order, the listeners get a step before anything of it is written.
   absl::StatusOr<RunOutcome> run(const std::vector<RunListener*>& listeners);
 
   const Config& config() const { return config_; }
@@ -54,7 +53,7 @@ class TrainingRun {
   const Model& model() const { return trainer_.evaluated_model(); }
   const RunState& state() const { return state_; }
   double elapsed_seconds() const { return elapsed_seconds_; }  // of training, over all resumes
-  // In what its config differs from the one that it had before the resume.
+  // The differences of its config from the one that it had before the resume.
   const std::vector<std::string>& changes() const { return changes_; }
   // It has ended, and all of it is evaluated and written.
   bool is_finished() const { return has_ended(config_.train, state_) && !state_.unwritten; }
@@ -66,23 +65,21 @@ class TrainingRun {
   absl::Status step();
   absl::Status after_step(const Metrics& metrics);
   Metrics measured(const StepResult& result, double seconds);
-  // Adds to the report how well the model does and what it answers. A loss that is not finite is an
-  // error.
+  // Adds the model's results and answers to the report. A loss that is not finite is an error.
   absl::Status evaluate(StepReport& step);
 
-  // What the run leaves in its folder. A checkpoint continues the lines that are on the disk before
-  // it.
+  // The files of the run. A checkpoint continues the lines that are on the disk before it.
   absl::Status open_files();  // empty where they are not there yet
   absl::Status append_lines(const StepReport& step);
   absl::Status save_checkpoints(const StepReport& step);  // those that are due
   absl::Status save_last() { return save(folder_.last_checkpoint()); }
   absl::Status save(const std::string& path);
   absl::Status save_where_it_stands();
-  // An error where a parameter is no longer a finite number, as which it is not saved.
+  // An error if a parameter is not finite: then it is not saved.
   absl::Status check_finite();
-  // Where somebody has moved the folder, what would be lost is saved there, and an error says so.
+  // If somebody has moved the folder, saves the run there, and returns an error.
   absl::Status check_place();
-  // The error that ends a run, or the one that explains it, with what is kept.
+  // The error that ends a run, or the one that explains it, with the checkpoint that is kept.
   absl::Status explain(absl::Status status);
 
   const Config config_;

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/kernels/kernels.h"
 
 namespace qkv {
 namespace {
@@ -11,9 +11,12 @@ constexpr std::string_view kSum = "a sum of gradients";
 
 }  // namespace
 
+bool has_bad_number(std::string_view op, const Array& result) {
+  return op != "masked_fill" && !kernels::all_finite(result);
+}
+
 void FiniteObserver::look(std::string_view what, const Array& array) {
-  if (!first_.empty() || !array.defined() || what == "masked_fill") return;
-  if (kernels::all_finite(array)) return;
+  if (!first_.empty() || !array.defined() || !has_bad_number(what, array)) return;
   const std::string& scope = Scope::current();
   first_ = absl::StrCat(std::string(what), in_backward_ ? " (backward" : " (forward",
                         scope.empty() ? "" : ", in ", scope, ")");
@@ -25,7 +28,7 @@ Tensor FiniteObserver::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
   return y;
 }
 
-// What backward begins with is finite, so a gradient that is not was added up from some that are.
+// Backward begins with a finite number, so a gradient that is not was added up from finite ones.
 std::vector<Tensor> FiniteObserver::backward(const Op& op, const Saved& saved, const Tensor& dy) {
   look(kSum, dy.array());
   in_formula_ = true;

@@ -7,13 +7,12 @@
 
 #include "framework/core/array.h"
 #include "framework/graph/middleware.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
 // While it lives, looks at every result, forward and backward, for a number that is not finite; and
 // at the sums of gradients, which no op makes.
-// Masked scores are -inf on purpose: masked_fill is passed over.
 class FiniteObserver final : public Middleware {
  public:
   Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override;
@@ -30,6 +29,9 @@ class FiniteObserver final : public Middleware {
   std::string first_;
   bool in_backward_ = false, in_formula_ = false;  // of an op's backward
 };
+
+// For the result of an op. Masked scores are -inf on purpose.
+bool has_bad_number(std::string_view op, const Array& result);
 
 // A sentence on what may help a run whose numbers stopped being finite after `updates` of its
 // weights.

@@ -9,7 +9,7 @@ namespace qkv {
 
 // While it lives, the first Ctrl-C (SIGINT), SIGTERM, closed terminal (SIGHUP) or end of the
 // processor time (SIGXCPU) requests a stop instead of ending the process, and the second ends it at
-// once. What was ignored when the process started (nohup) stays ignored. A standard output that
+// once. A signal ignored when the process started (nohup) stays ignored. A standard output that
 // nobody reads any more (SIGPIPE) is an error of whoever writes to it.
 //
 // No signal is handled on a thread that computes: oneDNN's products move the stack pointer into the

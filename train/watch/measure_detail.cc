@@ -9,7 +9,7 @@
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/kernels/kernels.h"
 #include "framework/kernels/parallel.h"
 #include "framework/nn/trace.h"
 #include "framework/ops/ops.h"

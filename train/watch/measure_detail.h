@@ -7,7 +7,7 @@
 #include "data/dataset.h"
 #include "framework/nn/module.h"
 #include "models/model.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/metrics.h"
 
 namespace qkv {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/columns.h"
 #include "framework/core/error.h"
+#include "framework/core/text/columns.h"
 #include "framework/io/files.h"
 
 namespace qkv {
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kForward = "forward", kBackward = "backward", kRest = "rest";
 
-// What an op at least reads and writes.
+// The least that an op reads and writes.
 double bytes_moved(const Inputs& x, const Array& y) {
   auto bytes = static_cast<double>(y.bytes());
   for (size_t i = 0; i < x.size(); ++i) {

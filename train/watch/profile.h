@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "framework/core/clock.h"
 #include "framework/graph/middleware.h"
-#include "framework/kernels/product_log.h"
+#include "framework/kernels/product/product_log.h"
 #include "train/folder/run_folder.h"
 #include "train/watch/run_listener.h"
 

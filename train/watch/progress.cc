@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "framework/core/columns.h"
+#include "framework/core/text/columns.h"
 #include "train/folder/reading_progress.h"
 
 namespace qkv {

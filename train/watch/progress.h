@@ -5,7 +5,7 @@
 #include <string>
 
 #include "framework/core/clock.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/terminal.h"
 #include "train/folder/metrics.h"
 #include "train/watch/run_listener.h"
 
@@ -15,7 +15,7 @@ namespace qkv {
 // elsewhere plain lines.
 class Progress final : public RunListener {
  public:
-  // `unit`: what is read, "tokens"
+  // `unit` of the rate: "tokens"
   Progress(int64_t first_step, int64_t total_steps, std::string unit, std::FILE* output = stdout);
 
   // An evaluation is lines that stay; other steps are on the line that is written over.

@@ -7,26 +7,26 @@
 
 #include "absl/status/status.h"
 #include "models/model.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/metrics.h"
 
 namespace qkv {
 
-// What is known of a step that was made.
+// The results of a step.
 struct StepReport {
   Metrics metrics;         // with those of its evaluation, where one was due
   bool logged = false;     // whether it belongs into the files of the run
   bool evaluated = false;  // whether an evaluation was due
-  std::string samples;     // of the evaluation: what the model answered
+  std::string samples;     // of the evaluation: the model's answers
 };
 
-// Who watches a run: shows it to a person, measures it, or writes files of its own. A failure ends
-// the run.
+// A listener follows a run: shows it to a person, measures it, or writes files of its own. A
+// failure ends the run.
 class RunListener {
  public:
   virtual ~RunListener() = default;
 
-  // Steps are to be made, or told of, from this one on.
+  // Steps are made, or reported, from this one on.
   virtual absl::Status begin(const std::string& /*folder*/, int64_t /*first_step*/) {
     return absl::OkStatus();
   }
@@ -36,11 +36,11 @@ class RunListener {
   virtual void evaluating(const std::string& /*what*/) {}  // how far an evaluation is
   // All that was due after the step is computed.
   virtual void report(const StepReport& /*step*/) {}
-  // The lines of a logged step are in the run's files. `model` is what evaluations judge.
+  // The lines of a logged step are in the run's files. `model` is the one evaluated.
   virtual absl::Status record(const StepReport& /*step*/, const Model& /*model*/) {
     return absl::OkStatus();
   }
-  // A checkpoint is to be written: what it continues must be on the disk.
+  // A checkpoint is to be written: the lines before it must be on the disk.
   virtual absl::Status flush() { return absl::OkStatus(); }
 };
 

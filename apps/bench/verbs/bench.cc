@@ -14,18 +14,18 @@
 #include "cli/kit.h"
 #include "data/dataset.h"
 #include "framework/core/each_of.h"
-#include "framework/core/out_of_memory.h"
-#include "framework/core/utf8.h"
+#include "framework/core/memory/out_of_memory.h"
+#include "framework/core/text/utf8.h"
 #include "train/config/config.h"
-#include "train/config/options.h"
 #include "train/config/suggest.h"
+#include "train/config/train_options.h"
 #include "train/folder/experiment.h"
 #include "train/loop/step_forecast.h"
 
 namespace qkv {
 namespace {
 
-// What `qkv bench` trains, and on what.
+// The model and data of `qkv bench`.
 struct Workload {
   Config config;
   std::string description;
@@ -92,7 +92,7 @@ Json profile_to_json(const StepMeasurement& m) {
   return list;
 }
 
-// What `qkv bench` says of its measurements: a JSON object on a line, or text for a terminal.
+// The measurements of `qkv bench`: a JSON object on a line, or text for a terminal.
 std::string steps_json(const Workload& workload, const StepMeasurement& m) {
   const auto floor_or_null = [&](auto number) { return m.floor ? Json(number(*m.floor)) : Json(); };
   const Json row = {
@@ -159,7 +159,7 @@ void add_bench_options(OptionList& options) {
   options.text("precision", "TYPE", "Same as --set train.precision=TYPE");
   options.choices("precision", names_of<Precision>);
   options.integer("steps", "N", "Number of steps to measure; by default 60");
-  options.json("what was measured");
+  options.json("the measurements");
   options.flag("generation", "Measures generation instead, with and without the key/value cache");
   options.rules().exclude({"suite"}, {"set", "precision", "generation", "shape", "CONFIG"},
                           "the suite measures everything");

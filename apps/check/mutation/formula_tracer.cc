@@ -8,7 +8,7 @@ namespace qkv {
 namespace {
 
 constexpr size_t kDepth = 3;             // how many ops stand inside of each other in a text
-constexpr char kUnknown[] = "constant";  // what no step of the formula made
+constexpr char kUnknown[] = "constant";  // made by no step of the formula
 
 std::vector<std::string> as_named(const std::string& name) {
   return std::vector<std::string>(kDepth + 1, name);
@@ -40,7 +40,7 @@ void FormulaTracer::know(const Tensor& x, Origin origin) {
 
 Tensor FormulaTracer::run_forward(const std::shared_ptr<Op>& op, TensorSpan x) {
   Tensor y = next(op, x);
-  if (!y.requires_grad()) return y;  // there is no backward to read anything
+  if (!y.requires_grad()) return y;  // no backward reads anything
   Op& recorded = y.node()->op();
   for (const Kept& kept : kept_of(recorded)) {
     const FormulaPlace place = {std::string(recorded.name()), absl::StrCat("kept ", kept.name)};
@@ -62,7 +62,7 @@ Tensor FormulaTracer::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
   if (const int number = ++seen_[place.text]; number > 1) {
     absl::StrAppend(&place.text, ", no. ", number);
   }
-  in_formula_ = false;  // what a subclass runs is no step
+  in_formula_ = false;  // a subclass's ops are not steps
   Tensor y = step(place, op, {x.begin(), x.end()});
   in_formula_ = true;
   know(y, std::move(origin));

@@ -10,8 +10,8 @@
 
 namespace qkv {
 
-// A place in the backward formula of an op where a mistake could stand. It is told by what is
-// computed there from what, so that it is found again at other numbers and other shapes.
+// A place in the backward formula of an op where a mistake could stand. The formula computed there
+// identifies it, also at other numbers and other shapes.
 struct FormulaPlace {
   std::string op;    // whose backward
   std::string text;  // "mul(y, sub(dy, sum(…)))", "dx[0] = mul(dy, x[1])", "saved x[1]",
@@ -19,7 +19,7 @@ struct FormulaPlace {
 };
 
 // Follows the backward formulas of ops as they run, and names their places to a subclass, which may
-// change what is computed there. Reshaping and repeating (reshape, broadcast_to) are passed over.
+// change the result there. Reshaping and repeating (reshape, broadcast_to) are passed over.
 class FormulaTracer : public Middleware {
  public:
   FormulaTracer() : Middleware(Role::kChanges) {}
@@ -33,11 +33,11 @@ class FormulaTracer : public Middleware {
   // A step of a formula: in the place of running an op.
   virtual Tensor step(const FormulaPlace& place, std::shared_ptr<Op> op,
                       std::vector<Tensor> inputs) = 0;
-  // What the formula reads of the forward.
+  // A tensor of the forward that the formula reads.
   virtual Tensor read(const FormulaPlace& place, const Tensor& saved) = 0;
-  // What an op keeps in a field for its formula, as soon as its forward has run.
+  // An array that an op keeps in a field for its formula, as soon as its forward has run.
   virtual Array keep(const FormulaPlace& place, const Array& kept) = 0;
-  // What the formula returns; `places` has one for each gradient.
+  // The gradients that the formula returns; `places` has one for each.
   virtual void returned(const std::vector<FormulaPlace>& places, const Saved& saved,
                         std::vector<Tensor>& dx) = 0;
 

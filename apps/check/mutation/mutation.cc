@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "apps/check/mutation/example_checks.h"
+#include "apps/check/mutation/coverage.h"
 #include "apps/check/mutation/formula_tracer.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/node.h"
@@ -229,7 +229,7 @@ std::vector<Candidate> candidates_of(const OpExamples& function, const MutationO
 }
 
 // "order 1, input 0: FAIL at [0, 2]: analytic …", "order 1: does not agree over 12 x 12
-// derivatives: …": the first line that says what is wrong.
+// derivatives: …": the first line with an error.
 std::string first_failure(const GradcheckReport& report) {
   for (const InputReport& input : report.inputs) {
     if (input.passed()) continue;
@@ -251,7 +251,7 @@ std::string first_failure(const GradcheckReport& report) {
   return "FAIL symmetry of the Hessian";
 }
 
-// What is wrong; none when the check passes. In f32 no difference can tell, so the gradients are
+// The error; none when the check passes. In f32 no difference can tell, so the gradients are
 // compared with those in f64.
 std::optional<std::string> complaint(const OpExample& example, int order, uint64_t seed,
                                      DType dtype = DType::f64) {

@@ -2,13 +2,15 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "apps/check/mutation/mistakes.h"
-#include "framework/core/terminal.h"
-#include "framework/ops/examples.h"
+#include "framework/core/text/terminal.h"
+#include "framework/graph/op.h"
+#include "framework/ops/support/op_examples.h"
 
 // Mutation testing: is the gradient check worth anything? Mistakes are planted in the backward
 // formulas, one at a time, and each must be caught by the check of an example. They are planted as
@@ -17,6 +19,47 @@
 // and in the sum of the gradients of a tensor that is used more than once. DeMillo, Lipton and
 // Sayward, "Hints on test data selection", 1978.
 namespace qkv {
+
+// The kinds of mistakes that people make in backward formulas.
+enum class MistakeKind {
+  kSign,
+  kFactor,
+  kDroppedTerm,
+  kSwapped,     // operands, or the gradients of two inputs
+  kTransposed,  // numbers in the order of the other axis
+  kMissingSum,  // over the axes of a broadcast: the first slice instead
+  kMissingMask,
+  kMissingScale,  // as 1 / sqrt(d_k)
+  kStale,         // a saved tensor, or one in a field, was overwritten since the forward
+  kOverwritten,   // one gradient instead of the sum of two
+  kOneElement,    // one element with an error of a thousandth
+};
+inline constexpr int kMistakeKinds = 11;
+std::string_view mistake_name(MistakeKind kind);  // "swapped operands"
+
+// One op of a backward formula is run wrongly.
+struct StepMistake {
+  MistakeKind kind;
+  const char* change;  // "is negated"
+  // Whether the mistake can be made where `op` made y, and changes the result.
+  bool (*fits)(Op& op, std::span<const Tensor> inputs, const Tensor& y);
+  // Replaces running `op`.
+  Tensor (*run)(std::shared_ptr<Op> op, std::vector<Tensor> inputs);
+};
+std::span<const StepMistake> step_mistakes();
+
+// One gradient that a backward returns is wrong.
+struct GradientMistake {
+  MistakeKind kind;
+  const char* change;
+  bool (*fits)(std::span<const Tensor> dx, size_t i);
+  void (*spoil)(std::vector<Tensor>& dx, size_t i);
+};
+std::span<const GradientMistake> gradient_mistakes();
+
+// x with other numbers, as if its storage had been written over by its neighbour's: each element is
+// the one after it.
+Tensor stale(const Tensor& x);
 
 // A backward formula with one mistake.
 struct Mutant {
@@ -33,8 +76,7 @@ struct MutationResult {
   Mutant mutant;
   bool killed = false;
   std::string example = "";  // the one that caught it
-  std::string how =
-      "";  // what its report says: "order 1: does not agree over 6 x 6 derivatives: …"
+  std::string how = "";  // from its report: "order 1: does not agree over 6 x 6 derivatives: …"
   std::string equivalent_because = "";  // not empty: no check can catch it, for this reason
 };
 
@@ -49,7 +91,7 @@ struct MutationRow {
 
 struct MutationReport {
   std::vector<MutationResult> results = {};
-  int64_t not_runnable = 0;  // mutants that are no functions: shapes clash
+  int64_t not_runnable = 0;  // mutants that cannot run: shapes clash
 
   int64_t killed() const;
   int64_t equivalent() const;  // and not killed
@@ -66,11 +108,11 @@ struct MutationOptions {
   // The highest order that is checked. A mistake in a formula that only runs for the derivatives of
   // derivatives is not seen by the first.
   int order = 2;
-  TellProgress tell = tell_nobody;  // hears which function has its mistakes planted
+  TellProgress tell = tell_nobody;  // gets the name of each function
 };
 
 // Plants every mistake in the formulas that the examples run, one at a time. An op with examples of
-// its own is changed in those alone; a function that is no op (mean, a layer) is checked with
+// its own is changed in those alone; a function that is not an op (mean, a layer) is checked with
 // mistakes in every op that it calls. An op whose backward runs in f32 alone (cast) must be caught
 // by the comparison of f32 with f64. Throws Error when an example does not pass as it is.
 MutationReport run_mutations(std::span<const OpExamples> functions,

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/check/mutation/mutation.h"
-#include "framework/core/columns.h"
+#include "framework/core/text/columns.h"
 
 namespace qkv {
 namespace {

@@ -114,7 +114,7 @@ class ExactRuns {
     return longest;
   }
 
-  // Of the run and all before it.
+  // The kinks of the run and all before it.
   int64_t kinks() const {
     int64_t count = 0;
     for (const Kink& kink : kinks_) {
@@ -145,7 +145,7 @@ class ExactRuns {
     return twins_.at(narrow.node().get());
   }
 
-  // What storing the result rounds it by: an op that is exact in a narrow type reads it there.
+  // The rounding of a stored result: an op that is exact in a narrow type reads it there.
   static double unit_of_result(const RecordedOp& op) {
     const double to = unit_roundoff(op.y.dtype());
     if (op.op->name() != "cast") return to;
@@ -160,7 +160,7 @@ class ExactRuns {
   void run_again(const RecordedOp& narrow) {
     roundoff_ = std::max(roundoff_, unit_roundoff(narrow.y.dtype()));
     const bool casts = narrow.op->name() == "cast";
-    std::unordered_map<const Node*, Tensor> read;  // what is read twice is the same number
+    std::unordered_map<const Node*, Tensor> read;  // the same number when read twice
     std::vector<Tensor> x;
     for (const Tensor& each : narrow.x) {
       if (!each.defined() || casts || !is_narrow(each)) {
@@ -219,7 +219,7 @@ std::string text_of(const ResultPrecision& result, const ElementPrecision& e) {
                          e.ratio());
 }
 
-// Each number of a result beside the exact one; `changes` is what rounding did to it.
+// Each number of a result beside the exact one; `changes` are those by rounding.
 void compare(const std::vector<double>& narrow, const std::vector<double>& exact,
              const std::vector<double>& changes, const PrecisionReport& report, size_t kept,
              ResultPrecision& result) {

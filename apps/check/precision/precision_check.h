@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/autograd/tensor_function.h"
+#include "framework/autograd/backward.h"
 #include "framework/gradcheck/gradcheck_report.h"
-#include "framework/ops/examples.h"
+#include "framework/ops/support/op_examples.h"
 
 namespace qkv {
 
@@ -58,15 +58,15 @@ struct PrecisionReport {
 };
 
 // Compares f and its gradients as training computes them in f32 or bf16, with everything fused,
-// with the same by the composed formulas in f64, on the same inputs. What was rounded to bf16 in
-// the first is not rounded in the second.
+// with the same by the composed formulas in f64, on the same inputs. The second rounds nothing to
+// bf16.
 //
 // How far rounding may take each number is measured: the exact run is made twelve times more, each
 // op reading numbers that are moved at random by up to the unit roundoff of the type that the
 // narrow run computes in, and what the narrow run stores in bf16 by up to that of bf16. The largest
 // change of a number, times a factor, bounds its error; a larger error is a failure. It is
-// undecided where the run comes near a kink, where rounding chooses the branch, and where so many
-// roundings follow each other that no digit is left (n u >= 1).
+// undecided where the run comes near a kink, where rounding chooses the branch, and where n
+// roundings follow each other and leave no digit (n u >= 1).
 PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor> inputs,
                                 const PrecisionOptions& options = {});
 

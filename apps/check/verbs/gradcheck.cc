@@ -21,7 +21,7 @@ void add_gradcheck_options(OptionList& options) {
   options.integer("seed", "S", "Seed of the first point where gradients are checked", 1);
   options.integer("seeds", "N", "Number of points; each has the next seed", 1);
   options.json("the whole report");
-  options.text("html", "FILE", "Writes the report as a page; with --mutate, also the mistakes");
+  options.text("out", "FILE", "Writes the report as a page; with --mutate, also the mistakes");
   options.flag("verbose", "Also prints the reports of passed checks");
   options.set();
   OptionRules& rules = options.rules();
@@ -33,10 +33,10 @@ void add_gradcheck_options(OptionList& options) {
   rules.exclude({"config"}, {"mutate", "coverage"}, "ops are checked, which --op chooses");
   rules.need({"set"}, "config");
   rules.exclude({"precision=f32", "precision=bf16"},
-                {"order", "mutate", "coverage", "sweep", "html"}, "results are compared with f64");
-  rules.exclude({"coverage", "sweep"}, {"json", "html", "verbose"}, "there is no report");
-  rules.exclude({"json=-"}, {"html=-"}, "standard output takes one of them");
-  rules.exclude({"verbose"}, {"json=-", "html=-"}, "the document has all reports");
+                {"order", "mutate", "coverage", "sweep", "out"}, "results are compared with f64");
+  rules.exclude({"coverage", "sweep"}, {"json", "out", "verbose"}, "there is no report");
+  rules.exclude({"json=-"}, {"out=-"}, "standard output takes one of them");
+  rules.exclude({"verbose"}, {"json=-", "out=-"}, "the document has all reports");
   rules.exclude({"verbose"}, {"mutate"}, "a mistake that is caught has no report");
 }
 
@@ -53,8 +53,8 @@ absl::Status check_options(const GradcheckRequest& request, const GivenOptions& 
 
 absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& given) {
   const auto precision = given.value<Precision>("precision");
-  const std::string sweep = given.text("sweep"), html = given.text("html");
-  const bool prints_page = html == "-";
+  const std::string sweep = given.text("sweep"), page = given.text("out");
+  const bool prints_page = page == "-";
   ProgressLine progress(stderr);
   const GradcheckRequest request = {
       .subjects = {.names = given.texts("op"),
@@ -66,12 +66,12 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
       .seeds = given.integer("seeds"),
       .verbose = given.has("verbose"),
       .makes_json = given.has("json"),
-      .makes_page = !html.empty(),
+      .makes_page = !page.empty(),
       .tell = [&](const std::string& what) { progress.show("checking " + what); }};
   if (absl::Status status = check_options(request, given); !status.ok()) return status;
   const OutputFile files[] = {{"sweep", sweep, "step,forward_error,"},
                               {"json", json_file(given), "{\n \"format\": \"qkv gradcheck\""},
-                              {"html", file_named(html), kBeginningOfPage}};
+                              {"out", file_named(page), kBeginningOfPage}};
   if (absl::Status status = check_outputs(files); !status.ok()) return status;
   const auto check = given.has("coverage")          ? show_coverage
                      : given.has("mutate")          ? plant_mistakes
@@ -88,7 +88,7 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
     show(absl::StrCat("wrote ", steps, " steps to ", printable(sweep), "\n"));
   }
   if (absl::Status s = write_json(given, outcome->json); !s.ok()) return s;
-  if (absl::Status s = write_output(html, outcome->page); !s.ok()) return s;
+  if (absl::Status s = write_output(page, outcome->page); !s.ok()) return s;
   return outcome->verdict;
 }
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "apps/cluster/mpi/mpi_ranks.h"
 #include "apps/cluster/train_together.h"
 #include "cli/command_line.h"
 #include "cli/train.h"
-#include "cli/verbs.h"
 #include "train/watch/interrupt.h"
 
 namespace {
@@ -35,7 +36,8 @@ Verb train_together_verb() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto verbs = kVerbs;
+  const std::span book = verbs_of_book();
+  std::vector verbs(book.begin(), book.end());
   std::ranges::replace(verbs, &train_verb, &train_together_verb);
   return run_command_line(argc, argv, {.verbs = verbs, .verbs_elsewhere = verbs_of_apps()});
 }

@@ -21,7 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/clock.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/terminal.h"
 
 namespace qkv {
 namespace {
@@ -38,8 +38,8 @@ int world_size() {
   return size;
 }
 
-// Where mpirun binds ranks to cores, those of other ranks are no part of this one's share; where it
-// does not, all ranks of a machine share all of its cores.
+// Where mpirun binds ranks to cores, those of other ranks do not belong to this one's share; where
+// it does not, all ranks of a machine share all of its cores.
 int share_of_cores() {
   cpu_set_t mine;
   CPU_ZERO(&mine);
@@ -112,7 +112,7 @@ class MpiRanks final : public Ranks {
   ~MpiRanks() override {
     const LimitOnMpi limit(patience_, "error: MPI does not end; all is written\n");
     MPI_Barrier(MPI_COMM_WORLD);
-    hear_signs();
+    receive_signs();
     MPI_Finalize();
   }
 
@@ -138,12 +138,12 @@ class MpiRanks final : public Ranks {
         if (done) lives(transfer.rank);
         return done != 0;
       });
-      // A process that was stopped, and goes on, has not waited all this time.
+      // A process that was stopped, and continues, has not waited all this time.
       wait_for(open, std::min(1.0, seconds_since(last)));
       last = Clock::now();
       if (done_now > 0) last_done = last;
-      // A rank that shares its core with another one lets that one go on, and does not keep a core
-      // busy while rank 0 evaluates.
+      // A rank that shares its core with another one yields to it, and does not keep a core busy
+      // while rank 0 evaluates.
       if (seconds_since(last_done) > 0.1) {
         std::this_thread::sleep_for(std::chrono::microseconds(100));
       } else if (tries > 64) {
@@ -153,9 +153,9 @@ class MpiRanks final : public Ranks {
   }
 
   void tell_alive() override {
-    if (seconds_since(told_) < std::min(1.0, patience_ / 10)) return;
-    told_ = Clock::now();
-    hear_signs();
+    if (seconds_since(last_sign_) < std::min(1.0, patience_ / 10)) return;
+    last_sign_ = Clock::now();
+    receive_signs();
     for (int other = 0; other < size(); ++other) {
       MPI_Request& sign = signs_[static_cast<size_t>(other)];
       int sent = 1;  // the last one
@@ -190,7 +190,7 @@ class MpiRanks final : public Ranks {
     MPI_Request request;
   };
 
-  // A long message travels in pieces, each of which shows that its sender lives.
+  // A long message travels in pieces; each shows that its sender lives.
   template <class Byte, class F>
   static void for_pieces(std::span<Byte> bytes, const F& f) {
     constexpr size_t kPiece = size_t{1} << 20;
@@ -201,7 +201,7 @@ class MpiRanks final : public Ranks {
 
   void lives(int rank) { silence_[static_cast<size_t>(rank)] = 0; }
 
-  void hear_signs() {
+  void receive_signs() {
     while (true) {
       int is_there = 0;
       MPI_Status status;
@@ -215,10 +215,10 @@ class MpiRanks final : public Ranks {
   // These seconds have passed in a wait for these.
   void wait_for(const std::vector<Transfer>& open, double seconds) {
     tell_alive();
-    hear_signs();
+    receive_signs();
     std::vector<bool> waited_for(names_.size());
     for (const Transfer& transfer : open) waited_for[static_cast<size_t>(transfer.rank)] = true;
-    // Where the network is down all notice it. Rank 0, whom a person hears, is the first.
+    // Where the network is down all notice it. Rank 0, which reports to a person, is the first.
     const double patience = patience_ + allowed_;
     for (int other = 0; other < size(); ++other) {
       double& silence = silence_[static_cast<size_t>(other)];
@@ -241,7 +241,7 @@ class MpiRanks final : public Ranks {
   double allowed_ = 0;              // more of them
   std::vector<double> silence_;     // by rank: seconds that were waited for a sign of life
   std::vector<MPI_Request> signs_;  // by rank to which the last one goes
-  Clock::time_point told_ = {};
+  Clock::time_point last_sign_ = {};
 };
 
 }  // namespace

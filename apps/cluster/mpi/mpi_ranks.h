@@ -9,7 +9,7 @@ namespace qkv {
 
 // Starts MPI, by which mpirun or srun has started this process and others; without these it is rank
 // 0 of 1. To be called once, on the thread that uses the ranks, after signals are blocked there:
-// MPI starts threads. What is returned ends MPI, where all ranks are at their end.
+// MPI starts threads. The returned object ends MPI, where all ranks are at their end.
 absl::StatusOr<std::unique_ptr<Ranks>> start_mpi_ranks();
 
 }  // namespace qkv

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/exchange/hugging_face/folder.h"
-#include "data/tokenizer_json.h"
-#include "framework/core/mistakes.h"
+#include "data/text/tokenizer_json.h"
+#include "framework/core/text/mistakes.h"
 #include "framework/io/json_mistake.h"
 
 namespace qkv {
@@ -22,7 +22,7 @@ constexpr std::pair<const char*, Activation> kActivations[] = {
     {"silu", Activation::kSilu},
     {"swish", Activation::kSilu}};
 
-// A size of a model there and here, and what it is where a file does not say.
+// A size of a model there and here, and its default.
 template <class Struct>
 struct Size {
   const char* name;
@@ -93,7 +93,7 @@ const Names& names_of_kind(HuggingFaceKind kind) {
   return bert;
 }
 
-// Reads keys one by one, and keeps what is wrong with them.
+// Reads keys one by one, and keeps their mistakes.
 class Reader {
  public:
   Reader(const json& object, const std::string& source) : object_(object), source_(source) {}
@@ -142,7 +142,7 @@ class Reader {
     return if_missing;
   }
 
-  // What qkv does not do otherwise.
+  // A value that qkv requires.
   void needs(const char* name, const json& needed) {
     const json* value = find(name);
     if (value && *value != needed) {

@@ -6,7 +6,7 @@
 #include "apps/exchange/export_formats.h"
 #include "apps/exchange/hugging_face/folder.h"
 #include "data/tasks/tasks.h"
-#include "data/tokenizer_json.h"
+#include "data/text/tokenizer_json.h"
 #include "framework/io/safetensors.h"
 #include "train/config/config_fields.h"
 #include "train/folder/experiment.h"

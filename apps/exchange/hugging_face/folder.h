@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "framework/io/safetensors.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/loaded_run.h"
 
-// What is in a folder of Hugging Face's, and how a run is made of it.
+// Reads a folder of Hugging Face's, and makes a run of it.
 namespace qkv {
 
 // The models of Hugging Face's transformers that are models of qkv, too.
@@ -21,7 +21,7 @@ enum class HuggingFaceKind {
   kMegatronBert,  // MegatronBertForTokenClassification: a classifier of tokens
 };
 
-// A tensor of such a model, and what of qkv's it holds.
+// A tensor of such a model, and the ones of qkv in it.
 struct HuggingFaceTensor {
   struct Part {
     std::string parameter;  // "blocks.0.attention.query.weight"
@@ -50,7 +50,7 @@ std::set<std::string> names_of(const HuggingFaceTensor& tensor);
 absl::StatusOr<std::vector<NamedArray>> from_hugging_face(
     const std::vector<HuggingFaceTensor>& tensors, const std::vector<NamedArray>& arrays);
 
-// What a config.json of Hugging Face says of a model.
+// The model of a config.json of Hugging Face.
 struct HuggingFaceConfig {
   HuggingFaceKind kind = HuggingFaceKind::kGpt2;
   ModelOptions model;
@@ -58,8 +58,8 @@ struct HuggingFaceConfig {
   std::vector<std::string> class_names;  // of a classifier, by number
 };
 
-// Reads a GPT-2 or a Vision Transformer; `source` names the file. What no model of qkv does comes
-// with all else that is wrong, a line each.
+// Reads a GPT-2 or a Vision Transformer; `source` names the file. An error names all mistakes, and
+// all that no model of qkv does, a line each.
 absl::StatusOr<HuggingFaceConfig> parse_hugging_face_config(std::string_view json,
                                                             const std::string& source);
 
@@ -75,8 +75,8 @@ std::string hugging_face_config_json(const HuggingFaceConfig& config, DType dtyp
 std::string any_tokenizer_json(const Vocabulary& vocabulary);
 
 // Makes the run of step 0 that begins with the model of the folder. Its vocabulary is that of
-// tokenizer.json, or of images the names of the classes. Tensors that the model does not have are
-// not looked at; rows of the embedding for which there are no tokens are left out, and told of.
+// tokenizer.json, or for images the class names. Tensors that the model does not have are ignored;
+// rows of the embedding without a token are left out, with a note.
 absl::Status import_hugging_face(const std::string& folder, const std::string& run,
                                  const TellNote& tell);
 

@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "apps/exchange/hugging_face/folder.h"
-#include "data/tokenizer_json.h"
-#include "framework/core/utf8.h"
+#include "data/text/tokenizer_json.h"
+#include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/folder/run_folder.h"
@@ -66,7 +66,7 @@ absl::StatusOr<std::set<std::string>> files_of(const std::string& path) {
   const auto index = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto map = index.is_object() ? index.find("weight_map") : index.end();
   if (map == index.end() || !map->is_object()) {
-    return absl::DataLossError(absl::StrCat(path, ": is no JSON object with a weight_map"));
+    return absl::DataLossError(absl::StrCat(path, ": is not a JSON object with a weight_map"));
   }
   std::set<std::string> files;
   for (const auto& [tensor, file] : map->items()) {
@@ -74,7 +74,7 @@ absl::StatusOr<std::set<std::string>> files_of(const std::string& path) {
     if (name.empty() || name.find('/') != std::string::npos) {
       return absl::DataLossError(absl::StrCat(path, ": the file of \"", printable(tensor), "\" is ",
                                               shown(file),
-                                              ", which is no name of a file beside it"));
+                                              ", which is not the name of a file beside it"));
     }
     files.insert(std::filesystem::path(path).replace_filename(name));
   }
@@ -110,7 +110,7 @@ std::vector<NamedArray> in_one_type(std::vector<NamedArray> arrays, TrainOptions
   return arrays;
 }
 
-// Leaves out the rows for which there are no tokens: a model never writes them.
+// Leaves out the rows without a token: a model never writes them.
 void drop_rows(Checkpoint& checkpoint, const TellNote& tell) {
   const int64_t rows = checkpoint.data.vocabulary_size, tokens = checkpoint.vocabulary.size();
   if (checkpoint.data.is_image() || tokens == rows) return;

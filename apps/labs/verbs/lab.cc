@@ -5,9 +5,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "apps/labs/catalogue.h"
-#include "apps/labs/texts.h"
-#include "apps/report/notes.h"
+#include "apps/labs/kit/lab_texts.h"
 #include "apps/report/report.h"
+#include "apps/report/writers/notes.h"
 #include "cli/kit.h"
 #include "framework/io/files.h"
 
@@ -48,9 +48,8 @@ void add_lab_options(OptionList& options) {
   const auto does = [](const char* option) { return option_of_verb(option).en; };
   options.flag("all", does("all"));
   options.flag("control", does("control"));
-  options.text("html", "FILE", does("html"));
   options.json("the report");
-  options.text("out", "DIR", does("out"));
+  options.text("out", "FILE", does("out"));
   options.text("notes", "FILE", does("notes"));
   options.text("lang", "en|zh", does("lang"), "en");
   options.one_of("lang", names_of<Language>);
@@ -58,8 +57,8 @@ void add_lab_options(OptionList& options) {
   options.choices("", names_of_labs);
   for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
   options.rules().exclude({"all"}, {"NAME"}, "--all runs every lab");
-  options.rules().exclude({"all"}, {"html", "json"}, "for all labs use --out DIR");
-  options.rules().need({"out", "notes"}, "all");
+  options.rules().exclude({"all"}, {"json"}, "for all labs use --out DIR");
+  options.rules().need({"notes"}, "all");
 }
 
 absl::StatusOr<Report> report_of(const Lab& lab, const OptionTexts& options,
@@ -84,14 +83,14 @@ absl::Status run_one(const std::string& name, const GivenOptions& given, Languag
   const bool trains = std::ranges::count(lab->options, "steps", &LabOption::name) > 0;
   absl::Status s = reject({{!trains && given.has("runs"), "--runs: this lab trains no model"}});
   if (!s.ok()) return s;
-  const OutputFile files[] = {{"html", given.text("html"), kBeginningOfPage},
+  const OutputFile files[] = {{"out", given.text("out"), kBeginningOfPage},
                               {"json", json_file(given), "{\n  \"lab\": "}};
   if (s = check_outputs(files); !s.ok()) return s;
   const absl::StatusOr<Report> report =
       report_of(*lab, given.texts_of(names_of_lab_options()), given);
   if (!report.ok()) return report.status();
   if (!prints_json(given)) show(report_text(*report, language));
-  if (s = write_if_asked(given.text("html"), report_page(*report, language)); !s.ok()) return s;
+  if (s = write_if_asked(given.text("out"), report_page(*report, language)); !s.ok()) return s;
   return write_json(given, report_json(*report, language));
 }
 

@@ -1,11 +1,10 @@
 // The page: reads the document, computes everything again, compares, and shows.
 import { App } from "./frame/app.js";
-import { element } from "./frame/dom.js";
+import { element } from "../../report/page/dom.js";
 import { Lesson } from "./lesson/lesson.js";
-import { shortNumber } from "./ops/numbers.js";
+import { shortNumber, unpacked } from "./ops/numbers.js";
 import { Tape } from "./tape/tape.js";
 import { say, useLanguage } from "./texts/say.js";
-import { unpacked } from "./tape/unpacked.js";
 import { readAddress } from "./lesson/address.js";
 
 const mostDifference = 1e-12;

@@ -1,5 +1,5 @@
 // What the modules of the page hand to each other: names for the types in their comments, which tsc
-// checks (tools/lint). It is no part of the page.
+// checks (tools/check/lint). It is no part of the page.
 
 type Tape = import("./tape/tape.js").Tape;
 type Program = import("./tape/program.js").Program;

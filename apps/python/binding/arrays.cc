@@ -1,13 +1,13 @@
 #include "apps/python/binding/arrays.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "apps/python/binding/binding.h"
-#include "apps/python/binding/dlpack.h"
 #include "framework/core/wide.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
@@ -15,6 +15,41 @@
 
 namespace qkv::python {
 namespace {
+
+// The part of DLPack's ABI, version 0.6, that tensors in the CPU's memory need. The names of its
+// fields are ours, the layout is that of https://github.com/dmlc/dlpack, include/dlpack/dlpack.h.
+namespace dlpack {
+
+struct Device {
+  int32_t type;
+  int32_t id;
+};
+inline constexpr int32_t kCpu = 1;
+
+struct DataType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+};
+inline constexpr uint8_t kInt = 0, kFloat = 2, kBfloat = 4, kBool = 6;
+
+struct Tensor {
+  void* data;
+  Device device;
+  int32_t ndim;
+  DataType dtype;
+  int64_t* shape;
+  int64_t* strides;  // in elements; nullptr: dense, row-major
+  uint64_t byte_offset;
+};
+
+struct ManagedTensor {
+  Tensor tensor;
+  void* manager_ctx;
+  void (*deleter)(ManagedTensor*);
+};
+
+}  // namespace dlpack
 
 constexpr const char* kBFloat16Field = "bfloat16";
 
@@ -73,7 +108,7 @@ Array array_of(Foreign numbers, bool copy) {
   return result;
 }
 
-// A reference to the object, which any thread may let go.
+// A reference to the object, which any thread may release.
 std::shared_ptr<const void> held(py::object object) {
   return {object.release().ptr(),
           [](PyObject* pointer) { let_go([pointer] { Py_DECREF(pointer); }); }};
@@ -123,7 +158,7 @@ Array array_from_numpy(py::array array, bool copy) {
     const auto wider = wider_type(array.dtype());
     if (!wider) {
       fail(absl::StrCat("tensor: NumPy's ", text_of(array.dtype()),
-                        " is none of the types here: f32, f64, bf16, i64, bool"));
+                        " is not one of the types here: f32, f64, bf16, i64, bool"));
     }
     array = array.attr("astype")(*wider);
     dtype = dtype_of_numpy(array.dtype());
@@ -150,7 +185,7 @@ DType dtype_of_dlpack(const dlpack::DataType& type) {
     if (type.code == dlpack::kBool && type.bits == 8) return DType::boolean;
   }
   fail(absl::StrCat("tensor: type ", type.code, " of ", type.bits,
-                    " bits of DLPack is none of the types here: f32, f64, bf16, i64, bool"));
+                    " bits of DLPack is not one of the types here: f32, f64, bf16, i64, bool"));
 }
 
 dlpack::DataType dlpack_type(DType dtype) {
@@ -172,7 +207,7 @@ Array array_from_dlpack(py::handle object, bool copy) {
   if (PyCapsule_IsValid(capsule.ptr(), kUsed)) fail("tensor: this capsule of DLPack is used");
   if (!PyCapsule_IsValid(capsule.ptr(), kUnused)) {
     fail(absl::StrCat("tensor: __dlpack__ of ", Py_TYPE(object.ptr())->tp_name, " gave ",
-                      Py_TYPE(capsule.ptr())->tp_name, ", which is no \"", kUnused, "\""));
+                      Py_TYPE(capsule.ptr())->tp_name, ", which is not \"", kUnused, "\""));
   }
   auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kUnused));
   const dlpack::Tensor& tensor = managed->tensor;
@@ -308,7 +343,7 @@ py::capsule dlpack_of(const Array& array) {
                          delete static_cast<Exported*>(used->manager_ctx);
                        }};
   return py::capsule(&exported.release()->managed, kUnused, [](PyObject* capsule) {
-    if (!PyCapsule_IsValid(capsule, kUnused)) return;  // who took it lets it go
+    if (!PyCapsule_IsValid(capsule, kUnused)) return;  // its new owner releases it
     auto* unused = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule, kUnused));
     unused->deleter(unused);
   });

@@ -7,8 +7,8 @@
 
 #include "framework/graph/tensor.h"
 
-// Numbers that Python has, and those that it gets. What is dense, row-major, aligned and writable
-// is shared; all else is copied.
+// Arrays from Python and to it. A dense, row-major, aligned and writable one is shared; any other
+// is copied.
 namespace qkv::python {
 
 // The numbers of an array of NumPy, of what has __dlpack__ (a tensor of PyTorch), of whatever else

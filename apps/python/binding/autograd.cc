@@ -5,7 +5,6 @@
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
-#include "apps/python/binding/collected.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 
@@ -53,7 +52,7 @@ std::vector<Tensor> tensors_of(py::handle tensors) {
 Tensor tensor_of(py::handle x) {
   py::detail::make_caster<Tensor> caster;
   if (!x.is_none() && caster.load(x, true)) return py::detail::cast_op<const Tensor&>(caster);
-  throw py::type_error(py::str(py::type::of(x)).cast<std::string>() + " is no tensor");
+  throw py::type_error(py::str(py::type::of(x)).cast<std::string>() + " is not a tensor");
 }
 
 void bind_autograd(py::module_& m) {

@@ -34,8 +34,8 @@ void close_classes(const py::module_& m);  // after all of them
 // "What an error quo... (1000000 characters)"
 py::str start_of(const py::str& text, py::ssize_t length = 100);
 
-// What the headers say of a name of qkv, "softmax": python/documentation.py reads them. Its absence
-// is an error of this module, and std::logic_error when it is imported.
+// The comment of a name of qkv, "softmax", in the headers: python/documentation.py reads them. Its
+// absence is an error of this module, and std::logic_error when it is imported.
 const char* documentation(const char* name);
 
 using WhileComputing = py::call_guard<Computing>;
@@ -51,7 +51,7 @@ auto method(Result (Class::*member)()) {
   return [member](Class& self) -> Result { return (self.*member)(); };
 }
 
-// Binds a function of qkv under its name, with what the headers say of it.
+// Binds a function of qkv under its name, with its comment in the headers.
 template <class Function, class... Extras>
 void def(py::module_& m, const char* name, Function&& function, const Extras&... extras) {
   m.def(name, std::forward<Function>(function), extras..., WhileComputing(), documentation(name));

@@ -11,8 +11,8 @@
 
 namespace qkv::python {
 
-// An exception of Python's that is no error, such as Ctrl-C: it passes through the engine, which
-// reports the exceptions that are errors. Python gets it as it was.
+// An exception of Python's that is not an error, such as Ctrl-C: it passes through the engine,
+// which reports the exceptions that are errors. Python gets it as it was.
 class Stop {
  public:
   explicit Stop(pybind11::error_already_set error)
@@ -24,7 +24,7 @@ class Stop {
   std::shared_ptr<pybind11::error_already_set> error_;
 };
 
-// Calls f, which calls Python, in the midst of what the engine computes.
+// Calls f, which calls Python, in the midst of the engine's computation.
 template <class F>
 auto call_python(F&& f) {
   return with_python([&] {
@@ -37,7 +37,7 @@ auto call_python(F&& f) {
   });
 }
 
-// While one lives, Ctrl-C ends what the engine computes in this thread: before its next op.
+// While one lives, Ctrl-C ends the engine's computation in this thread, before its next op.
 class Interruptible final : public Middleware {
  public:
   Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {

@@ -4,13 +4,12 @@
 #include <pybind11/stl.h>
 
 #include "framework/core/dtype.h"
-#include "framework/core/float128.h"
 #include "framework/core/shape.h"
 
-// How arguments that are no classes in Python come in and go out.
+// Conversions of arguments that are not classes in Python.
 namespace qkv::python {
 
-// Of "f32", or of what NumPy and PyTorch call it. Throw Error where there is no such type.
+// Of "f32", or of the name in NumPy and PyTorch. Throws Error where there is no such type.
 DType dtype_named(std::string_view name);
 DType dtype_of_object(pybind11::handle object);
 
@@ -56,22 +55,6 @@ struct type_caster<qkv::Shape> {
       sizes[static_cast<size_t>(axis)] = int_(shape[axis]);
     }
     return sizes.release();
-  }
-};
-
-// A number beside the arrays, which Python has as a double.
-template <>
-struct type_caster<qkv::Float128> {
-  PYBIND11_TYPE_CASTER(qkv::Float128, const_name("float"));
-
-  bool load(handle source, bool convert) {
-    make_caster<double> number;
-    if (!number.load(source, convert)) return false;
-    value = cast_op<double>(number);
-    return true;
-  }
-  static handle cast(qkv::Float128 number, return_value_policy, handle) {
-    return PyFloat_FromDouble(static_cast<double>(number));
   }
 };
 

@@ -1,7 +1,7 @@
 #include "apps/python/binding/binding.h"
 #include "framework/graph/tensor.h"
 
-// What pybind11 leaves open in every function and every class.
+// The parts that pybind11 leaves open in every function and every class.
 namespace qkv::python {
 namespace {
 

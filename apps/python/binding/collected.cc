@@ -1,5 +1,3 @@
-#include "apps/python/binding/collected.h"
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,7 +26,7 @@ Nodes nodes_of(const PythonGradients& g) {
 // Visits the ops that nobody holds but these.
 int visit_ops(const Nodes& held, visitproc visit, void* argument) noexcept {
   std::map<uint64_t, std::pair<const std::shared_ptr<Node>*, long>, std::greater<>>
-      uses;  // of a node by what is seen here; users before what they use
+      uses;  // of a node by those seen here; users come first
   const auto add = [&](const std::shared_ptr<Node>& node) {
     if (node && !node->is_leaf()) ++uses.try_emplace(node->id(), &node, 0).first->second.second;
   };

@@ -6,7 +6,7 @@
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
-#include "train/config/toml_text.h"
+#include "train/config/config_fields.h"
 
 namespace qkv::python {
 namespace {

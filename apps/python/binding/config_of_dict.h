@@ -10,7 +10,7 @@
 namespace qkv::python {
 
 // The config of a dict, {"model": {"d_model": 64}} or {"model.d_model": 64}. Throws Error with the
-// sentences of a config file; they name keys, as there are no lines that they could name.
+// sentences of a config file; they name keys instead of lines.
 LoadedConfig config_of_dict(const pybind11::dict& config,
                             const std::vector<std::string>& overrides = {});
 

@@ -1,7 +1,6 @@
-#include "apps/python/binding/frame.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "apps/python/binding/results.h"
 
 namespace qkv::python {
 namespace {

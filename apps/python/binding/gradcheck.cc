@@ -7,6 +7,7 @@
 #include "apps/report/gradcheck/diagnosis.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
 #include "apps/report/gradcheck/wrong_op.h"
+#include "apps/report/html/html.h"
 
 namespace qkv::python {
 namespace {
@@ -20,7 +21,7 @@ TensorFunction function_of(const py::function& f) {
       if (!py::isinstance<Tensor>(result)) {
         throw py::type_error("gradcheck: the function gave " +
                              py::repr(py::type::of(result)).cast<std::string>() +
-                             ", which is no tensor");
+                             ", which is not a tensor");
       }
       return result.cast<Tensor>();
     });
@@ -57,7 +58,7 @@ void bind_gradcheck(py::module_& m) {
       .def("to_html", &gradcheck_html, "title"_a = "Gradient check")
       .def("__bool__", method(&GradcheckReport::passed))
       .def("__repr__", method(&GradcheckReport::to_text))
-      .def("_repr_html_", [](const GradcheckReport& r) { return html_of(r); });
+      .def("_repr_html_", [](const GradcheckReport& r) { return element("pre", r.to_text()); });
   m.def("gradcheck", &check, "f"_a, "inputs"_a, "order"_a = 1, "seed"_a = 1,
         "names"_a = std::vector<std::string>(), "worst"_a = 3, "move_by"_a = 0.0,
         documentation("gradcheck"));

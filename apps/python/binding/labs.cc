@@ -10,14 +10,13 @@
 #include "apps/labs/catalogue.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
-#include "apps/python/binding/frame.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
 #include "apps/report/figure.h"
-#include "apps/report/figure_html.h"
-#include "apps/report/page_files.h"
 #include "apps/report/report.h"
-#include "framework/core/terminal.h"
+#include "apps/report/writers/figure_html.h"
+#include "apps/report/writers/page_files.h"
+#include "framework/core/text/terminal.h"
 #include "framework/io/files.h"
 
 namespace qkv::python {
@@ -172,7 +171,7 @@ void bind_labs(py::module_& m) {
           [](const LabReport& made, const std::filesystem::path& file) {
             require(write_file_atomically(file.string(), report_page(made.report, made.language)));
           },
-          "file"_a, "Writes the page of qkv lab --html.")
+          "file"_a, "Writes the page of qkv lab --out.")
       .def("__str__", [](const LabReport& made) { return report_text(made.report, made.language); })
       .def("__repr__",
            [](const LabReport& made) {
@@ -185,7 +184,7 @@ void bind_labs(py::module_& m) {
   m.def("lab", &run_lab_here, "name"_a, py::kw_only(), "control"_a = false, "runs"_a = "runs/lab",
         "lang"_a = "en", "progress"_a = py::none(),
         "Runs a lab as qkv lab does, with its options: qkv.lab(\"scaling\", d=[4, 16]). `progress` "
-        "is a function that hears how far it is. Ctrl-C ends it; models that are finished stay in "
+        "is a function that gets the progress. Ctrl-C ends it; models that are finished stay in "
         "the folder `runs`.");
   m.def(
       "labs",

@@ -56,8 +56,7 @@ auto with_python(F&& f) {
   }
 }
 
-// Lets go of an object of Python, on whichever thread that is. After the interpreter's end nobody
-// can.
+// Releases an object of Python, on any thread. After the interpreter's end that is impossible.
 template <class F>
 void let_go(F&& f) noexcept {
   if (!Py_IsInitialized()) return;

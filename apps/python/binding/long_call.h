@@ -13,7 +13,7 @@
 
 namespace qkv::python {
 
-// What the work of a long call may do with Python while it runs.
+// The access to Python for the work of a long call while it runs.
 class LongCall {
  public:
   // Requested by Ctrl-C, and by whatever in_caller() throws.
@@ -61,7 +61,7 @@ class Stoppable final : public Middleware {
 
 // The work has a thread of its own, so that Ctrl-C, and other threads of Python, need not wait for
 // it: no signal is handled on its stack, where a product's numbers may be. After Ctrl-C the work is
-// asked to stop, and KeyboardInterrupt comes when it has. What the work throws comes out, too.
+// asked to stop, and KeyboardInterrupt comes when it has. An exception of the work comes out, too.
 void run_long(const std::function<void(LongCall&)>& work);
 
 // A stream of C whose text Python's print() writes: in a notebook it is in the cell. To be closed

@@ -24,7 +24,7 @@ void raise(const std::exception& error, py::handle type, const char* text) {
 PYBIND11_MODULE(_qkv, m) {
   m.doc() = "The engine of qkv.";
   m.attr("__version__") = QKV_VERSION;
-  // What people see is the package, which has all of it.
+  // People see the package, which has all of it.
   const py::object name = m.attr("__name__");
   m.attr("__name__") = "qkv";
   static const py::handle error_type = py::register_exception<Error>(m, "Error", PyExc_ValueError);

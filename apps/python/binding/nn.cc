@@ -1,18 +1,14 @@
-#include "apps/python/binding/nn.h"
-
 #include <atomic>
 
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "apps/python/binding/config_of_dict.h"
-#include "framework/nn/attention.h"
-#include "framework/nn/embedding.h"
-#include "framework/nn/feed_forward.h"
-#include "framework/nn/linear.h"
-#include "framework/nn/norm.h"
+#include "apps/python/binding/run.h"
+#include "framework/nn/layers.h"
+#include "framework/nn/mixers/attention.h"
 #include "framework/ops/ops.h"
-#include "models/mixer.h"
+#include "models/mixer_kind.h"
 #include "train/folder/experiment.h"
 
 // Layers and models of C++ as Python's objects: called on tensors, and asked for parameters by
@@ -168,7 +164,7 @@ void bind_nn(py::module_& m) {
            "height"_a = 0, "width"_a = 0,
            "The model of a config, a dict of its keys, with weights from its seed:\n"
            "qkv.Model({'seed': 1, 'model': {'kind': 'decoder', 'd_model': 64}}, "
-           "vocabulary_size=65, max_length=32).\ndocs/file-formats.md has the keys.")
+           "vocabulary_size=65, max_length=32).\n./qkv config --help lists the keys.")
       .def(
           "__call__",
           [](const Model& model, const py::args& inputs, bool training,

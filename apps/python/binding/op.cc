@@ -9,14 +9,13 @@
 #include "apps/python/binding/autograd.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
-#include "apps/python/binding/collected.h"
 #include "framework/core/wide.h"
 #include "framework/graph/saved.h"
 
 namespace qkv::python {
 namespace {
 
-// What backward may read, for as long as it runs.
+// The tensors that backward may read, for as long as it runs.
 class SavedView {
  public:
   explicit SavedView(const Saved& saved) : saved_(&saved) {}
@@ -35,8 +34,8 @@ class SavedView {
   const Saved* saved_;
 };
 
-// What f throws in Python has a text of several lines. In one: "KeyError: 'gone'"; the rest is its
-// cause.
+// An exception of f in Python has a text of several lines. In one: "KeyError: 'gone'"; the rest is
+// its cause.
 template <class F>
 auto in_one_line(F&& f) {
   try {
@@ -48,7 +47,7 @@ auto in_one_line(F&& f) {
   }
 }
 
-// The call of an op that is written in Python. Its object is let go with the lock.
+// The call of an op that is written in Python. Its object is released with the lock.
 class PythonOp : public Op, public std::enable_shared_from_this<PythonOp> {
  public:
   PythonOp(py::object op, std::string name) : op_(std::move(op)), name_(std::move(name)) {}
@@ -71,7 +70,7 @@ class PythonOp : public Op, public std::enable_shared_from_this<PythonOp> {
         arrays[i] = view_of(x[i]);
       }
       const py::object result = op_.attr("forward")(*arrays);
-      try {  // a view of an input, or of what another holds, is none of its own
+      try {  // a view of another's memory is not its own
         return array_from(result, std::nullopt, /*copy=*/true);
       } catch (const Error& error) {
         fail(absl::StrCat(name_, ": forward gave ", Py_TYPE(result.ptr())->tp_name, "; ",

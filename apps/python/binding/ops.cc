@@ -4,7 +4,7 @@
 
 #include "apps/python/binding/binding.h"
 #include "framework/core/random.h"
-#include "framework/ops/bf16.h"
+#include "framework/ops/support/bf16.h"
 
 // Those ops of ops.h whose arguments are others in Python. Options are keyword arguments with the
 // names of their fields; None is an undefined tensor. OpsTest of tests/apps/python/ops_test.py

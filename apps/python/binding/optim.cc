@@ -6,10 +6,9 @@
 #include "apps/python/binding/autograd.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/config_of_dict.h"
-#include "framework/core/names.h"
+#include "framework/core/text/names.h"
 #include "framework/graph/node.h"
 #include "framework/optim/optimizer.h"
-#include "framework/optim/schedule.h"
 
 namespace qkv::python {
 namespace {
@@ -36,7 +35,7 @@ std::vector<NamedParameter> named(py::handle parameters) {
   std::map<std::shared_ptr<Node>, std::string> names;
   for (const auto& [name, tensor] : result) {
     if (!tensor.requires_grad() || !tensor.node()->is_leaf()) {
-      fail("optimizer: " + name + " is no parameter: a leaf with requires_grad is one");
+      fail("optimizer: " + name + " is not a parameter: a leaf with requires_grad is one");
     }
     const auto [first, is_new] = names.emplace(tensor.node(), name);
     if (!is_new) fail("optimizer: " + first->second + " and " + name + " are the same parameter");
@@ -44,7 +43,7 @@ std::vector<NamedParameter> named(py::handle parameters) {
   return result;
 }
 
-// The options are those of a config's [optimizer], which is who checks them.
+// The options are those of a config's [optimizer], which checks them.
 PythonOptimizer made(py::handle parameters, const char* kind, const py::dict& given) {
   given["kind"] = kind;
   const OptimizerOptions options = config_of_dict(py::dict("optimizer"_a = given)).config.optimizer;
@@ -139,8 +138,7 @@ void bind_optim(py::module_& m) {
   m.def(
       "global_norm", [](py::handle gradients) { return global_norm(tensors_of(gradients)); },
       "gradients"_a, documentation("global_norm"));
-  m.def("clip_scale", py::overload_cast<double, double>(&clip_scale), "norm"_a, "max_norm"_a,
-        documentation("clip_scale"));
+  m.def("clip_scale", &clip_scale, "norm"_a, "max_norm"_a, documentation("clip_scale"));
 }
 
 }  // namespace qkv::python

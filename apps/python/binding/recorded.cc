@@ -7,9 +7,9 @@
 #include "framework/graph/node.h"
 #include "framework/graph/op_faces.h"
 #include "framework/graph/recorder.h"
-#include "framework/ops/examples.h"
+#include "framework/ops/support/op_examples.h"
 
-// What ran, and the examples that prove the ops.
+// The ops that ran, and the examples that prove the ops.
 namespace qkv::python {
 namespace {
 
@@ -69,7 +69,7 @@ void bind_recorded(py::module_& m) {
       .def_readonly("in_backward", &RecordedOp::in_backward);
   m.def("recorded", &recorded, "f"_a, "composed"_a = false,
         "The ops that run while f() does, in order: a list of RecordedOp. With `composed`, fused "
-        "ops give way\nto the formulas that they must equal.");
+        "ops run as\nthe formulas that they must equal.");
   m.def("op_examples", &examples,
         "The examples that prove each op: (op, name, inputs, f), where f(inputs) gives a tensor.");
 }

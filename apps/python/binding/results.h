@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
-#include "framework/core/mistakes.h"
+#include "framework/core/text/mistakes.h"
 
-// What the command line would answer with "error: …" is an Error here, with the same text.
+// An "error: …" of the command line is an Error here, with the same text.
 namespace qkv::python {
 
 inline void require(const absl::Status& status) {
@@ -41,5 +41,11 @@ inline pybind11::str text_in_python(const std::string& text) {
   return pybind11::reinterpret_steal<pybind11::str>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
 }
+
+// A page as a notebook shows it: in a frame of its own, which keeps its style and its script apart.
+// The page is in the text.
+std::string framed(const std::string& page, int height);
+// As high as the page is.
+std::string framed_whole(const std::string& page);
 
 }  // namespace qkv::python

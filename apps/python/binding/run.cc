@@ -10,7 +10,6 @@
 
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/long_call.h"
-#include "apps/python/binding/nn.h"
 #include "apps/python/binding/results.h"
 #include "train/config/config.h"
 #include "train/folder/metrics.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "apps/python/binding/arrays.h"
+#include "apps/python/binding/autograd.h"
 #include "apps/python/binding/binding.h"
-#include "apps/python/binding/collected.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
@@ -31,7 +31,7 @@ py::array numbers_of(const Tensor& x) {
   return view_of(x.dtype() == DType::bf16 ? cast(x, DType::f32).array() : x.array());
 }
 
-// What NumPy shall compute with beside a tensor's numbers. The bytes of a mask become 0 and 1.
+// The operand of NumPy beside a tensor's numbers. The bytes of a mask become 0 and 1.
 py::object operand_of(const py::object& x) {
   const bool is_mask = py::isinstance<py::array>(x) && py::array(x).dtype().kind() == 'b';
   if (py::isinstance<Tensor>(x) || is_mask) return numbers_of(Tensor(array_from(x)));
@@ -48,8 +48,8 @@ py::object number_of(const Tensor& x) {
 py::object index_of(const Tensor& x) {
   if (x.dtype() == DType::i64 && x.size() == 1) return number_of(x);
   throw py::type_error(x.describe() +
-                       " is no index: one number of i64 is; where, gather and embedding take masks "
-                       "and more numbers");
+                       " is not an index: one number of i64 is; where, gather and embedding take "
+                       "masks and more numbers");
 }
 
 // How copy, deepcopy and pickle make it again: a leaf with numbers of its own.
@@ -129,7 +129,7 @@ void set_item(const Tensor& x, const py::object& key, const py::object& value) {
 template <class Result, class... Arguments>
 using Function = Result (*)(Arguments...);
 using Binary = Function<Tensor, const Tensor&, const Tensor&>;
-using WithNumber = Function<Tensor, const Tensor&, Scalar>;
+using WithNumber = Function<Tensor, const Tensor&, double>;
 
 // x + y, x + 1, and 1 + x with its own name.
 void def_operator(py::class_<Tensor>& tensor, const char* name, const char* reflected,
@@ -146,18 +146,13 @@ void def_operator(py::class_<Tensor>& tensor, const char* name, const char* refl
 void def_operators(py::class_<Tensor>& tensor) {
   def_operator(tensor, "__add__", "__radd__", &add, &add_scalar, &add_scalar);
   def_operator(
-      tensor, "__sub__", "__rsub__", &sub, [](const Tensor& x, Scalar term) { return x - term; },
-      [](const Tensor& x, Scalar term) { return term - x; });
+      tensor, "__sub__", "__rsub__", &sub, [](const Tensor& x, double term) { return x - term; },
+      [](const Tensor& x, double term) { return term - x; });
   def_operator(tensor, "__mul__", "__rmul__", &mul, &scale, &scale);
-  def_operator(
-      tensor, "__truediv__", "__rtruediv__", &div,
-      [](const Tensor& x, Scalar divisor) { return x / divisor; },
-      [](const Tensor& x, Scalar number) {
-        return div(full({}, static_cast<double>(number), x.dtype()), x);
-      });
-  def_operator(tensor, "__pow__", "__rpow__", &pow, &pow, [](const Tensor& x, Scalar number) {
-    return pow(full({}, static_cast<double>(number), x.dtype()), x);
-  });
+  def_operator(tensor, "__truediv__", "__rtruediv__", &div, &div,
+               [](const Tensor& x, double number) { return div(full({}, number, x.dtype()), x); });
+  def_operator(tensor, "__pow__", "__rpow__", &pow, &pow,
+               [](const Tensor& x, double number) { return pow(full({}, number, x.dtype()), x); });
   tensor.def("__neg__", &neg, WhileComputing());
   const Binary product = [](const Tensor& a, const Tensor& b) { return matmul(a, b); };
   tensor.def("__matmul__", product, py::is_operator(), WhileComputing());

@@ -6,10 +6,9 @@
 
 #include "apps/lesson/fitted_page.h"
 #include "apps/lesson/lesson_of_run.h"
-#include "apps/lesson/recording_size.h"
+#include "apps/lesson/tape.h"
 #include "apps/lesson/walk.h"
 #include "apps/python/binding/binding.h"
-#include "apps/python/binding/frame.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
 #include "apps/python/binding/run.h"

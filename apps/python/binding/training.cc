@@ -10,7 +10,7 @@
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
 #include "apps/python/binding/run.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/terminal.h"
 #include "train/loop/train.h"
 
 namespace qkv::python {
@@ -28,7 +28,7 @@ class ListenerInPython final : public RunListener {
     if (methods_.empty() && PyCallable_Check(listener.ptr())) methods_["report"] = listener;
     if (methods_.empty()) {
       fail(
-          "train: the listener is no function, and has no method before_step, after_step, "
+          "train: the listener is not a function, and has no method before_step, after_step, "
           "evaluating or report");
     }
   }
@@ -42,7 +42,7 @@ class ListenerInPython final : public RunListener {
   void report(const StepReport& step) override { tell("report", step); }
 
  private:
-  // After an exception it is told nothing more.
+  // After an exception it is not called again.
   template <class... Arguments>
   void tell(const char* name, const Arguments&... arguments) {
     const auto method = methods_.find(name);
@@ -110,7 +110,7 @@ py::dict metrics_of_step(const StepReport& step) {
 }  // namespace
 
 void bind_training(py::module_& m) {
-  py::class_<StepReport>(m, "StepReport", "What is known of a step that was made.")
+  py::class_<StepReport>(m, "StepReport", "The results of a step.")
       .def_property_readonly("step", [](const StepReport& report) { return report.metrics.step; })
       .def_property_readonly("metrics", &metrics_of_step,
                              "The numbers of a line of metrics.jsonl, by name.")

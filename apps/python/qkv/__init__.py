@@ -41,7 +41,7 @@ class no_grad(contextlib.ContextDecorator):
 
 
 class Op:
-    """An op of one's own. A call of an object of it is recorded as any op's.
+    """An op of your own. A call of an object of it is recorded as any op's.
 
         class Square(qkv.Op):
             def forward(self, x):              # arrays of NumPy, to one
@@ -79,7 +79,7 @@ def gradcheck(f, inputs, order=1, seed=1, names=None, worst=3, move_by=0.0):
 
 
 def _names_of(f, count):
-    """The names of a function's arguments, where there are so many."""
+    """The names of a function's arguments, if it has `count` of them."""
     try:
         arguments = pytorch.parameters_of(f)
     except ValueError:  # an op has none

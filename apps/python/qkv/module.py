@@ -1,10 +1,10 @@
-"""Models of one's own."""
+"""Models of your own."""
 
 from qkv import _qkv
 
 
 class Module:
-    """A model of one's own: its parameters are those of its attributes, by their names; each once."""
+    """A model of your own: its parameters are those of its attributes, by their names; each once."""
 
     def parameters(self):
         found = {}

@@ -46,7 +46,7 @@ def of_tensors(f, inputs, names, order):
         result = function.apply(*arguments) if function else f(*arguments)
         results = result if isinstance(result, (list, tuple)) else [result]
         if not all(isinstance(y, torch.Tensor) and not y.is_complex() for y in results):
-            raise TypeError(f'gradcheck: the function gave {type(result)}, which is no tensor of real numbers')
+            raise TypeError(f'gradcheck: the function gave {type(result)}, which is not a tensor of real numbers')
         results = [y.cpu() for y in results if y.is_floating_point()]
         if not results:
             raise TypeError('gradcheck: the function gave no tensor of floating numbers')
@@ -60,7 +60,7 @@ def of_tensors(f, inputs, names, order):
 
 
 def _check_twice(torch, f, inputs, name):
-    """PyTorch gives zeros for the second derivatives of what is marked as having none."""
+    """PyTorch gives zeros for the second derivatives of functions marked as having none."""
     with torch.enable_grad():
         inputs = [x.requires_grad_() for x in inputs]
         nodes = [_gradients(torch, f, *inputs, torch.ones_like(f(*inputs)).requires_grad_()).grad_fn]

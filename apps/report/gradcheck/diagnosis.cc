@@ -30,7 +30,7 @@ bool close(const Values& a, const Values& b, double limit) {
   return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x - y) <= limit; });
 }
 
-// c with a = c n at every element, to within what is known of n, if there is one.
+// c with a = c n at every element, to the precision of n, if there is one.
 std::optional<double> factor_between(const NumericGradient& gradient) {
   const Values &a = gradient.analytic, &n = gradient.numeric;
   double an = 0.0, nn = 0.0;
@@ -65,7 +65,7 @@ bool mixes_axis(const Shape& shape, int64_t size, const std::vector<int64_t>& mo
   return false;
 }
 
-// Whether the op sums over so many numbers: of the input for one output, or of the output for the
+// Whether the op sums over `size` numbers: of the input for one output, or of the output for the
 // derivative by one element.
 bool is_at_home(const InputReport& report, const NumericGradient& gradient, int64_t size) {
   const std::vector<std::vector<char>>& moves = gradient.moves;
@@ -203,7 +203,7 @@ std::string explain_contributions(const Values& analytic, const Values& numeric,
   return "";
 }
 
-// What all elements that are `chosen` have in common: "index 2 of axis 0".
+// The common index of all `chosen` elements: "index 2 of axis 0".
 std::string common_index(const Shape& shape, const std::function<bool(int64_t)>& chosen) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] < 2) continue;
@@ -247,14 +247,6 @@ std::string explain_place(const InputReport& report, const NumericGradient& grad
   return index.empty() ? "" : absl::StrCat("only elements at ", index, " are wrong");
 }
 
-// Wrong for outputs that are too small to be seen among all.
-std::string explain_outputs(const InputReport& report, const NumericGradient& gradient) {
-  if (gradient.wrong.empty()) return "";
-  const auto wrong = [&](int64_t k) { return gradient.wrong[static_cast<size_t>(k)] != 0; };
-  const std::string index = common_index(report.output_shape, wrong);
-  return index.empty() ? "" : absl::StrCat("only outputs at ", index, " have wrong derivatives");
-}
-
 // Places in an array: start, start + stride, …
 struct StridedLine {
   int64_t start, stride, size;
@@ -293,7 +285,7 @@ Values product(std::span<const double> a, std::span<const double> b) {
   return result;
 }
 
-// What term a gradient of x is short of, if it is one of
+// The term missing in a gradient of x, if it is one of
 //
 //   c dy, c x dy, c y dy                     with one number c: that of a sum or a product
 //   c_r, c_r x, c_r y                        with a number for each row r along some axis: those of
@@ -301,7 +293,7 @@ Values product(std::span<const double> a, std::span<const double> b) {
 //
 // (softmax: -y sum(y dy); layer_norm: mean(dy) and y mean(y dy)). All are of the shape of x, but
 // for y and dy, which may have another: then terms of them are not looked for. `difference` is
-// numeric - analytic, and is told to `precision`.
+// numeric - analytic, known to `precision`.
 std::string explain_missing_term(const Shape& shape, std::span<const double> difference,
                                  std::span<const double> x, std::span<const double> y,
                                  std::span<const double> dy, double precision) {
@@ -414,11 +406,9 @@ std::string diagnose(const WrongGradient& c) {
   }
   if (!std::ranges::all_of(numeric, finite)) return "";  // the function, not its gradient
   if (c.gradient.cotangent_is_right) {
-    if (!c.is_linear) {
-      return "right for a random cotangent and wrong for single outputs: backward is not linear in "
-             "its cotangent";
-    }
-    return explain_outputs(report, c.gradient);
+    return c.is_linear ? ""
+                       : "right for a random cotangent and wrong for single outputs: backward is "
+                         "not linear in its cotangent";
   }
   if (largest_value(analytic) == 0.0 && report.order == 2 && report.ignored) {
     return "not differentiable again: backward computes this gradient without ops that have one";

@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-// What is wrong with the gradient, as a sentence, if its pattern is known; else "". A pattern must
+// A sentence on the mistake in the gradient, if its pattern is known; else "". A pattern must
 // explain the difference between analytic and numeric to a hundredth, at every element. With
 // {.diagnose = diagnose} gradcheck puts it into its report.
 std::string diagnose(const WrongGradient& c);

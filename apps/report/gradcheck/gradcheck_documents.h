@@ -6,9 +6,9 @@
 
 namespace qkv {
 
-// The report of a gradient check as a page that needs nothing else, and as a document for other
-// programs, which has everything. Numbers that are not finite are the strings "nan", "inf" and
-// "-inf".
+// The report of a gradient check, its text on a page that needs nothing else, and as a document for
+// other programs, which has everything. Numbers that are not finite are the strings "nan", "inf"
+// and "-inf".
 std::string gradcheck_html(const GradcheckReport& report,
                            const std::string& title = "Gradient check");
 std::string gradcheck_json(const GradcheckReport& report);
@@ -18,10 +18,7 @@ std::string gradcheck_json(const GradcheckReport& report);
 // "PASS" and so on, in its colour.
 std::string html_of(Verdict verdict);
 
-// What each method says of each input, the elements that are most wrong, and all notes.
-std::string html_of(const GradcheckReport& report);
-
-// What the columns mean, as paragraphs.
+// The meaning of the columns, as paragraphs.
 extern const char kHowToReadReports[];
 
 // "3e-22", or "0".

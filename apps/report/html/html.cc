@@ -15,21 +15,19 @@ std::string element(const std::string& tag, const std::string& text, const std::
   return absl::StrCat("<", open, ">", escaped(text), "</", tag, ">\n");
 }
 
-std::string table_head(const std::string& caption, const std::vector<std::string>& columns,
-                       const std::string& kind) {
-  std::string html = absl::StrCat("<div class=\"wide\"><table",
-                                  kind.empty() ? "" : absl::StrCat(" class=\"", kind, "\""),
-                                  "><caption>", escaped(caption), "</caption>\n<thead><tr>");
+std::string table_of(const std::vector<std::string>& columns,
+                     const std::vector<std::vector<std::string>>& rows) {
+  std::string html = "<div class=\"wide\">\n<table><thead><tr>";
   for (const std::string& column : columns) {
     absl::StrAppend(&html, "<th scope=\"col\">", escaped(column), "</th>");
   }
-  return html + "</tr></thead>\n<tbody>\n";
-}
-
-std::string table_row(const std::string& head, const std::vector<std::string>& cells) {
-  std::string html = absl::StrCat("<tr><th scope=\"row\">", head, "</th>");
-  for (const std::string& cell : cells) absl::StrAppend(&html, "<td>", cell, "</td>");
-  return html + "</tr>\n";
+  html += "</tr></thead><tbody>\n";
+  for (const std::vector<std::string>& row : rows) {
+    html += "<tr>";
+    for (const std::string& cell : row) absl::StrAppend(&html, "<td>", cell, "</td>");
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table>\n</div>\n";
 }
 
 std::string page_of(const HtmlPage& page) {

@@ -1,9 +1,11 @@
-// The page of a lab: its language, its sliders, and what is wider than it.
+// The page of a lab: its language, its sliders, its formulas, and what is wider than it.
+import { showFormulas } from "./formula.js";
 import { keepLanguage } from "./language.js";
 import { fillSliders } from "./sliders.js";
 
 keepLanguage();
 fillSliders();
+showFormulas();
 
 // What is moved in its box can be moved by keys as well.
 function markWide() {

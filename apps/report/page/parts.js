@@ -1,22 +1,6 @@
 // What sliders are made of.
+import { element, svgElement } from "./dom.js";
 import { bothOf } from "../texts/texts.js";
-
-export function element(tag, properties = {}, ...children) {
-  return filled(document.createElement(tag), properties, children);
-}
-
-const svgNamespace = "http://www.w3.org/2000/svg";
-
-export function svgElement(tag, properties = {}, ...children) {
-  return filled(document.createElementNS(svgNamespace, tag), properties, children);
-}
-
-function filled(made, { text = undefined, ...attributes }, children) {
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  if (text !== undefined) made.textContent = text;
-  made.append(...children.flat());
-  return made;
-}
 
 // Both languages are there, one is seen.
 export function inBoth(key) {

@@ -1,5 +1,6 @@
 // The pictures that are computed in the page: <div class="slider" data-slider="NAME"></div>.
-import { element, inBoth, shown } from "./parts.js";
+import { element } from "./dom.js";
+import { inBoth, shown } from "./parts.js";
 import { scalingSlider } from "./scaling.js";
 import { sinusoidSlider } from "./sinusoid.js";
 import { softmaxSlider } from "./softmax.js";

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "framework/core/names.h"
+#include "framework/core/text/names.h"
 
 namespace qkv {
 
@@ -20,7 +20,7 @@ absl::StatusOr<Language> find_language(const std::string& name);
 struct Text {
   Text() = default;
   Text(std::string english, std::string chinese) : en(std::move(english)), zh(std::move(chinese)) {}
-  // What is the same in both: a number, a formula, a name.
+  // The same text in both: a number, a formula, a name.
   Text(const std::string& both) : en(both), zh(both) {}  // NOLINT(google-explicit-constructor)
   Text(const char* both) : en(both), zh(both) {}         // NOLINT(google-explicit-constructor)
 

@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
-#include "apps/report/texts/text_files.h"
 #include "framework/core/error.h"
 
 namespace qkv {

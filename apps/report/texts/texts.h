@@ -9,7 +9,7 @@
 #include "apps/report/texts/text.h"
 #include "train/config/toml_parser.h"
 
-// What lessons say, in English and Chinese, stands in apps/FOLDER/texts/NAME.toml and is
+// The texts of lessons, in English and Chinese, stand in apps/APP/ROOM/NAME.toml and are
 // compiled in. A text has a key, its place in its file:
 //
 //   [budget]
@@ -21,12 +21,15 @@
 //   [words]
 //   "variance, d = {0}" = "方差，d = {0}"     # say("variance, d = {0}", d)
 //
-// {0}, {1}, … or {name} are places of values. What is missing throws: the tests read every text.
+// {0}, {1}, … or {name} are places of values. A missing text throws: the tests read every text.
 namespace qkv {
+
+// The files apps/APP/ROOM/NAME.toml by "APP/NAME", which cmake/texts.cmake makes C++ of.
+const std::map<std::string, std::string>& text_files();
 
 using TextNode = toml::node_view<const toml::node>;
 
-// The file apps/FOLDER/texts/NAME.toml, by "FOLDER/NAME"; and the names of all.
+// The file apps/APP/ROOM/NAME.toml, by "APP/NAME"; and the names of all.
 const toml::table& text_file(const std::string& name);
 std::vector<std::string> names_of_text_files();
 

@@ -13,6 +13,7 @@
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
+#include "train/folder/checkpoint.h"
 
 namespace qkv {
 namespace {
@@ -216,11 +217,10 @@ NumberRange range_of(const Array& array) {
 FirstBad find_first_bad(const StepRecording& recording) {
   FirstBad bad = {.entry = recording.first_bad(), .operands = {}, .in_f64 = {}, .cause = {}};
   const StepEntry& entry = recording.entries[bad.entry];
-  const std::vector<double> numbers = entry.output.to_vector();
-  const auto is_bad = [](double x) { return !std::isfinite(x); };
-  bad.element = std::ranges::find_if(numbers, is_bad) - numbers.begin();
-  bad.value = numbers[static_cast<size_t>(bad.element)];
-  bad.not_finite = std::ranges::count_if(numbers, is_bad);
+  const NotFinite numbers = not_finite_in(entry.output.array());
+  bad.element = numbers.first;
+  bad.value = entry.output.to_vector()[static_cast<size_t>(bad.element)];
+  bad.not_finite = numbers.count;
   const auto places = feeding(entry, bad.element);
   for (size_t i = 0; i < entry.operands.size(); ++i) {
     bad.operands.push_back(look_at(entry.operands[i], places[i]));

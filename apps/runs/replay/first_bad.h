@@ -25,8 +25,7 @@ struct FedElement {
 struct BadOperand {
   StepOperand operand;
   NumberRange range;
-  // How many of its elements feed the bad one, those by which it has a derivative; none: that
-  // cannot be told.
+  // How many of its elements feed the bad one, those by which it has a derivative; none: unknown.
   std::optional<int64_t> feeding;
   std::vector<FedElement> fed;  // the few that matter: not finite first, then the largest
 };

@@ -2,51 +2,188 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "apps/runs/replay/replay_start.h"
-#include "framework/kernels/elementwise.h"
+#include "data/dataset.h"
+#include "framework/core/shape.h"
+#include "framework/kernels/kernels.h"
+#include "framework/kernels/parallel.h"
+#include "train/config/config.h"
+#include "train/config/train_options.h"
 #include "train/evaluate/evaluate.h"
+#include "train/folder/checkpoint.h"
 #include "train/folder/experiment.h"
+#include "train/folder/metrics.h"
+#include "train/folder/run_folder.h"
+#include "train/loop/resume.h"
+#include "train/loop/trainer.h"
 #include "train/loop/training_run.h"
 #include "train/watch/finite.h"
 
 namespace qkv {
 namespace {
 
-// The numbers that a step changes, as they were.
-class Snapshot {
- public:
-  explicit Snapshot(Trainer& trainer) : trainer_(trainer), steps_(trainer.steps_made()) {
-    for (const NamedParameter& p : trainer.trained_parameters()) keep(p.tensor.array());
-    for (const NamedState& state : trainer.optimizer().state()) keep(state.array);
-    for (const Tensor& average : trainer.optimizer().averages()) keep(average.array());
-  }
-
-  void put_back() {
-    for (auto& [array, copy] : kept_) {
-      if (array.bytes() > 0) std::memcpy(array.mutable_raw(), copy.raw(), array.bytes());
-    }
-    trainer_.optimizer().set_steps(steps_);
-  }
-
- private:
-  void keep(const Array& array) { kept_.emplace_back(array, array.copy()); }
-
-  Trainer& trainer_;
-  int64_t steps_;
-  std::vector<std::pair<Array, Array>> kept_;
+// A run as it stood at one of its checkpoints, or at its beginning. Nothing is written.
+struct ReplayStart {
+  Config config;
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Trainer> trainer;
+  std::string checkpoint;          // "": the weights that the run began with
+  bool is_damaged = false;         // a number of the checkpoint is not finite
+  bool has_ended = false;          // the run makes no further step
+  bool evaluation_is_due = false;  // the last step was made, and not evaluated
+  std::vector<Metrics> metrics;    // the lines of the run
+  std::vector<std::string> notes;  // on its checkpoints
 };
 
-bool all_finite(const Trainer& trainer) {
-  return std::ranges::all_of(
-             trainer.trained_parameters(),
-             [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); }) &&
-         std::ranges::all_of(trainer.optimizer().state(), [](const NamedState& state) {
-           return kernels::all_finite(state.array);
-         });
+namespace fs = std::filesystem;
+
+constexpr int64_t kUnknownStep = std::numeric_limits<int64_t>::max();
+
+struct Candidate {
+  std::string path;
+  int64_t step = kUnknownStep;  // one that cannot be read comes first, so that it is said
+};
+
+// By the heads of the files, the newest first; of one step, last.safetensors before the others.
+std::vector<Candidate> checkpoints_of(const std::string& run) {
+  std::vector<std::string> paths;
+  for (const char* name : {"checkpoints/last.safetensors", "checkpoints/best.safetensors"}) {
+    paths.push_back((fs::path(run) / name).string());
+  }
+  for (const std::string& path : numbered_checkpoints(run)) paths.push_back(path);
+  std::vector<Candidate> found;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored)) continue;
+    const absl::StatusOr<TensorFileHeader> header = read_safetensors_header(path);
+    int64_t step = kUnknownStep;
+    if (header.ok()) {
+      const auto text = header->metadata.find("step");
+      if (text == header->metadata.end() || !absl::SimpleAtoi(text->second, &step)) continue;
+    }
+    found.push_back({path, step});
+  }
+  std::ranges::stable_sort(found, std::greater(), &Candidate::step);
+  return found;
+}
+
+// "1 of the 16 numbers of final_norm.bias are not finite, the first at [3]"; "": all are.
+std::string damage_in(const Checkpoint& checkpoint) {
+  for (const NamedArray& each : checkpoint.arrays) {
+    const NotFinite numbers = not_finite_in(each.array);
+    if (numbers.count == 0) continue;
+    return absl::StrCat(numbers.count, " of the ", each.array.size(), " numbers of ", each.name,
+                        " are not finite, the first at ",
+                        position(each.array.shape(), numbers.first));
+  }
+  return "";
+}
+
+// A checkpoint with numbers that are not finite is what a run ends with, too, if no step is asked
+// for: the next step shows which op reads them. Without a path: there is none.
+LoadedRun choose(const std::vector<Candidate>& candidates, std::optional<int64_t> step,
+                 std::vector<std::string>& notes, bool& is_damaged) {
+  LoadedRun damaged;
+  for (const Candidate& candidate : candidates) {
+    if (step && candidate.step >= *step && candidate.step != kUnknownStep) continue;
+    absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(candidate.path);
+    if (!checkpoint.ok()) {
+      notes.emplace_back(checkpoint.status().message());
+      continue;
+    }
+    if (step && checkpoint->state.step >= *step) {
+      notes.push_back(absl::StrCat("--step ", *step, ": ", candidate.path, " has made ",
+                                   checkpoint->state.step, " steps already"));
+      continue;
+    }
+    const std::string damage = damage_in(*checkpoint);
+    if (damage.empty() && damaged.path.empty()) return {candidate.path, *std::move(checkpoint)};
+    if (damage.empty()) {
+      notes.push_back(absl::StrCat("the newest whole checkpoint is ", candidate.path, ", step ",
+                                   checkpoint->state.step));
+      break;
+    }
+    notes.push_back(
+        absl::StrCat(candidate.path, " is damaged: ", damage, "; training saves no such number"));
+    if (!step && damaged.path.empty()) damaged = {candidate.path, *std::move(checkpoint)};
+  }
+  is_damaged = !damaged.path.empty();
+  return damaged;
+}
+
+// The newest checkpoint of the run; with a step, the newest whole one before it, or the beginning
+// of the run. `run` may name a checkpoint.
+absl::StatusOr<ReplayStart> begin_replay(const std::string& run, std::optional<int64_t> step) {
+  ReplayStart start;
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(run, ignored);
+  std::vector<Candidate> candidates = {{run}};
+  if (!is_folder) {
+    if (const auto exists = find_checkpoint(run); !exists.ok()) return exists.status();
+  } else {
+    candidates = checkpoints_of(run);
+    if (!fs::is_regular_file(fs::path(run) / "config.toml", ignored)) {
+      return absl::NotFoundError(absl::StrCat(run, " holds no run: it has no config.toml"));
+    }
+  }
+  const LoadedRun found = choose(candidates, step, start.notes, start.is_damaged);
+  if (found.path.empty() && !is_folder) {
+    const std::string& why = start.notes.front();
+    return absl::StartsWith(why, "--step") ? absl::InvalidArgumentError(why)
+                                           : absl::DataLossError(why);
+  }
+  if (found.path.empty() && !step) {
+    return candidates.empty() ? absl::NotFoundError(absl::StrCat(run, " holds no checkpoint yet"))
+                              : absl::DataLossError(absl::StrCat(
+                                    run, ": no checkpoint can be read: ", start.notes.front()));
+  }
+  absl::StatusOr<Config> config = is_folder
+                                      ? load_saved_config((fs::path(run) / "config.toml").string())
+                                      : found.checkpoint.config;
+  if (!config.ok()) return config.status();
+  start.config = *std::move(config);
+  kernels::set_num_threads(static_cast<int>(start.config.train.threads));
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(start.config);
+  if (!dataset.ok()) return dataset.status();
+  start.dataset = *std::move(dataset);
+  if (is_folder) {
+    absl::StatusOr<std::vector<Metrics>> lines =
+        read_metrics((fs::path(run) / "metrics.jsonl").string());
+    if (!lines.ok() && !absl::IsNotFound(lines.status())) return lines.status();
+    if (lines.ok()) start.metrics = *std::move(lines);
+  }
+  start.trainer = std::make_unique<Trainer>(start.config, *start.dataset);
+  if (found.path.empty()) {
+    const absl::StatusOr<FirstWeights> first = find_first_weights(start.config, *start.dataset);
+    if (!first.ok()) return first.status();
+    start.trainer->begin_with(*first);
+    return start;
+  }
+  absl::Status set = set_trainer(*start.trainer, found, is_folder ? run : found.path, start.config,
+                                 *start.dataset, CheckpointNumbers::kAny);
+  if (!set.ok()) return set;
+  start.checkpoint = found.path;
+  const RunState& state = found.checkpoint.state;
+  start.has_ended = has_ended(start.config.train, state) && !state.unwritten;
+  start.evaluation_is_due = state.unwritten && is_evaluated(start.config.train, state.step);
+  return start;
+}
+
+// The state that a step changes, as it is now.
+Checkpoint copy_of(const ReplayStart& start) {
+  const Trainer& trainer = *start.trainer;
+  Checkpoint copy =
+      checkpoint_of(start.config, *start.dataset, trainer.evaluated_model(), trainer.optimizer(),
+                    {.step = trainer.steps_made(), .unwritten = {}});
+  for (NamedArray& each : copy.arrays) each.array = each.array.copy();
+  return copy;
 }
 
 bool is_saved(const TrainOptions& train, int64_t step) {
@@ -112,13 +249,15 @@ absl::StatusOr<Reached> repeat_steps(ReplayStart& start, std::optional<int64_t> 
     const int64_t number = trainer.steps_made() + 1;
     if (step && number == *step) return Reached{.is_there = true};
     tell(absl::StrCat("repeating step ", number));
-    Snapshot before(trainer);
+    const Checkpoint before = copy_of(start);
     const absl::StatusOr<StepResult> result = trainer.step();
     const bool evaluates = result.ok() && is_evaluated(train, number);
-    const bool is_good =
-        result.ok() && all_finite(trainer) && (step || !evaluates || evaluates_well(start));
+    const bool is_good = result.ok() && trainer.first_not_finite().empty() &&
+                         (step || !evaluates || evaluates_well(start));
     if (!is_good) {
-      if (result.ok()) before.put_back();
+      absl::Status set = restore("", before, trainer.evaluated_model(), &trainer.optimizer(),
+                                 CheckpointNumbers::kAny);
+      if (!set.ok()) return set;
       if (step) {
         return absl::FailedPreconditionError(
             absl::StrCat("--step ", *step, ": the numbers of the run are finite up to step ",

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "apps/runs/replay/first_bad.h"
-#include "framework/core/terminal.h"
+#include "framework/core/text/terminal.h"
 
 namespace qkv {
 
@@ -38,9 +38,9 @@ struct StepReplay {
   std::string advice;  // where something is bad
 };
 
-// Goes on from the newest checkpoint of a run until a number is not finite, or up to where the run
-// would have saved the next one; and looks at that step. With `step`, looks at that one. The run's
-// folder is not changed. `tell` hears what goes on.
+// Continues from the newest checkpoint of a run until a number is not finite, or up to where the
+// run would have saved the next one; and looks at that step. With `step`, looks at that one. The
+// run's folder is not changed. `tell` reports progress.
 absl::StatusOr<StepReplay> replay_run(const std::string& run, std::optional<int64_t> step,
                                       const TellProgress& tell);
 

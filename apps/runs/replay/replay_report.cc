@@ -3,11 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/report/gradcheck/json_values.h"
 #include "apps/runs/replay/replay.h"
-#include "framework/core/columns.h"
 #include "framework/core/shape.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 
 namespace qkv {
 namespace {
@@ -34,7 +35,7 @@ std::string how_it_came_there(const StepReplay& replay) {
   if (repeated > 0) absl::StrAppend(&text, "; repeats ", plural(repeated, "step"));
   if (replay.differs_at) {
     absl::StrAppend(&text, "; the loss of step ", *replay.differs_at,
-                    " is not that of metrics.jsonl: the run went on with another config there, or "
+                    " is not that of metrics.jsonl: the run had another config there, or "
                     "another program or processor computed it");
   } else if (replay.compared > 0) {
     absl::StrAppend(&text, ", of which ", replay.compared,
@@ -152,26 +153,18 @@ std::string table_text(const StepRecording& recording) {
   return text;
 }
 
-// JSON has no NaN and no infinity.
-Json number_json(double x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
-}
-
 Json range_json(const NumberRange& range) {
-  return {{"min", number_json(range.least)},
-          {"max", number_json(range.greatest)},
-          {"norm", number_json(range.norm)},
+  return {{"min", json_number(range.least)},
+          {"max", json_number(range.greatest)},
+          {"norm", json_number(range.norm)},
           {"not_finite", range.not_finite}};
 }
-
-std::vector<int64_t> sizes_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 Json entry_json(const StepEntry& entry) {
   Json json = {{"op", entry.op}, {"part", name_of_part(entry.part)}, {"path", entry.path}};
   if (!entry.within.empty()) json["within"] = entry.within;
   json["dtype"] = dtype_name(entry.output.dtype());
-  json["shape"] = sizes_of(entry.output.shape());
+  json["shape"] = json_sizes(entry.output.shape());
   return json;
 }
 
@@ -180,22 +173,22 @@ Json bad_json(const StepRecording& recording, const FirstBad& bad) {
   Json json = entry_json(entry);
   json["number"] = bad.entry + 1;
   json["element"] = index_of(entry.output.shape(), bad.element);
-  json["value"] = number_json(bad.value);
+  json["value"] = json_number(bad.value);
   json["not_finite"] = bad.not_finite;
-  json["in_f64"] = bad.in_f64 ? number_json(*bad.in_f64) : Json();
+  json["in_f64"] = bad.in_f64 ? json_number(*bad.in_f64) : Json();
   json["operands"] = Json::array();
   for (const BadOperand& each : bad.operands) {
     Json operand = {{"name", each.operand.name},
                     {"parameter", each.operand.is_parameter},
                     {"masked", each.operand.is_masked},
                     {"dtype", dtype_name(each.operand.tensor.dtype())},
-                    {"shape", sizes_of(each.operand.tensor.shape())}};
+                    {"shape", json_sizes(each.operand.tensor.shape())}};
     operand.update(range_json(each.range));
-    operand["feeding"] = each.feeding ? Json(*each.feeding) : Json();
+    operand["feeding"] = json_or_null(each.feeding);
     operand["fed"] = Json::array();
     for (const FedElement& fed : each.fed) {
       operand["fed"].push_back({{"element", index_of(each.operand.tensor.shape(), fed.element)},
-                                {"value", number_json(fed.value)}});
+                                {"value", json_number(fed.value)}});
     }
     json["operands"].push_back(operand);
   }
@@ -243,14 +236,14 @@ std::string replay_json(const StepReplay& replay, bool with_table) {
                {"checkpoint", replay.checkpoint.empty() ? Json() : Json(replay.checkpoint)},
                {"checkpoint_step", replay.first_step},
                {"compared", replay.compared},
-               {"differs_at", replay.differs_at ? Json(*replay.differs_at) : Json()},
+               {"differs_at", json_or_null(replay.differs_at)},
                {"notes", replay.notes}};
   if (replay.recording) {
-    json["loss"] = number_json(replay.recording->loss);
-    json["grad_norm"] = number_json(replay.recording->grad_norm);
-    json["learning_rate"] = number_json(replay.recording->learning_rate);
+    json["loss"] = json_number(replay.recording->loss);
+    json["grad_norm"] = json_number(replay.recording->grad_norm);
+    json["learning_rate"] = json_number(replay.recording->learning_rate);
     if (!std::isfinite(replay.recording->validation_loss)) {
-      json["validation_loss"] = number_json(replay.recording->validation_loss);
+      json["validation_loss"] = json_number(replay.recording->validation_loss);
     }
     json["ops"] = replay.recording->entries.size();
   }
@@ -261,9 +254,9 @@ std::string replay_json(const StepReplay& replay, bool with_table) {
     json["growth"] = Json::array();
     for (const WeightGrowth& each : replay.growth) {
       json["growth"].push_back({{"name", each.name},
-                                {"before", number_json(each.before)},
-                                {"now", number_json(each.now)},
-                                {"each_step", number_json(each.each_step)}});
+                                {"before", json_number(each.before)},
+                                {"now", json_number(each.now)},
+                                {"each_step", json_number(each.each_step)}});
     }
   }
   if (with_table && replay.recording) {

@@ -11,10 +11,10 @@
 #include "framework/autograd/backward.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/recorder.h"
-#include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
-#include "framework/optim/schedule.h"
+#include "framework/optim/optimizer.h"
 #include "train/evaluate/evaluate.h"
+#include "train/watch/finite.h"
 
 namespace qkv {
 namespace {
@@ -137,7 +137,7 @@ StepEntry norm_entry(const Trainer& trainer, const std::vector<Tensor>& gradient
   return entry;
 }
 
-// What the optimizer knows of parameter `i`: itself, then its moments or its velocity.
+// The optimizer's state of parameter `i`: itself, then its moments or its velocity.
 std::vector<NamedState> state_of(const Trainer& trainer, size_t i) {
   const auto& [name, tensor] = trainer.trained_parameters()[i];
   std::vector<NamedState> all = {{name, tensor.array()}};
@@ -205,11 +205,6 @@ void record_update(Trainer& trainer, const Config& config, const BatchGradients&
   }
 }
 
-bool are_finite(const std::vector<NamedParameter>& all) {
-  return std::ranges::all_of(
-      all, [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
-}
-
 }  // namespace
 
 std::string name_of_part(StepPart part) {
@@ -251,7 +246,7 @@ std::string StepEntry::describe() const {
 
 size_t StepRecording::first_bad() const {
   const auto found = std::ranges::find_if(entries, [](const StepEntry& entry) {
-    return !entry.masks() && !kernels::all_finite(entry.output.array());
+    return has_bad_number(entry.op, entry.output.array());
   });
   return static_cast<size_t>(found - entries.begin());
 }
@@ -300,13 +295,13 @@ StepRecording record_step(Trainer& trainer, const Config& config, const Dataset&
   recording.entries = std::move(list.entries);
   recording.entries.push_back(norm_entry(trainer, step.gradients, recording.grad_norm));
   if (!std::isfinite(step.loss) || !std::isfinite(recording.grad_norm)) return recording;
-  // What has read a weight shares its memory, which the update changes.
+  // Readers of a weight share its memory, which the update changes.
   std::vector<Array> weights;
   for (const NamedParameter& p : trainer.trained_parameters()) {
     weights.push_back(p.tensor.array().copy());
   }
   record_update(trainer, config, step, recording.grad_norm, recording);
-  if (evaluate && are_finite(trainer.trained_parameters())) {
+  if (evaluate && trainer.first_not_finite().empty()) {
     StepRecording after = record_evaluation(trainer, config, dataset);
     recording.validation_loss = after.validation_loss;
     if (!after.entries.empty()) {  // all before it is finite

@@ -12,7 +12,7 @@ namespace qkv {
 enum class StepPart { kForward, kBackward, kNorm, kUpdate, kEvaluation };
 std::string name_of_part(StepPart part);  // "forward"
 
-// What something was computed from.
+// An operand of a computed number.
 struct StepOperand {
   std::string name;  // of a parameter, or "the result of linear (forward, in blocks.0)"
   Tensor tensor;
@@ -32,7 +32,7 @@ struct StepEntry {
   // Computes it once more from other operands, so that it can be differentiated. Empty: it is
   // computed element by element, or from everything.
   std::function<Tensor(const std::vector<Tensor>&)> again = {};
-  // The same from these operands in f64, where that is no op.
+  // The same from these operands in f64, where no op computes it.
   std::function<Tensor()> exact = {};
 
   bool masks() const { return op == "masked_fill"; }  // -inf on purpose
@@ -50,8 +50,8 @@ struct StepRecording {
 };
 
 // Makes the trainer's next step, the update only where its gradient is finite; and, where asked
-// for, the evaluation after it: a batch of it whose loss is not finite takes the place of the step,
-// which is finite then. The recording holds every number of the step. The trainer is of no further
+// for, the evaluation after it: if the loss of one of its batches is not finite, records that batch
+// instead of the step. The recording holds every number of the step. The trainer is of no further
 // use.
 StepRecording record_step(Trainer& trainer, const Config& config, const Dataset& dataset,
                           bool evaluate);

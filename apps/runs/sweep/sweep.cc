@@ -15,8 +15,8 @@
 #include "apps/runs/run_summary.h"
 #include "apps/runs/sweep/sweep_job.h"
 #include "framework/core/clock.h"
-#include "framework/core/out_of_memory.h"
-#include "framework/core/terminal.h"
+#include "framework/core/memory/out_of_memory.h"
+#include "framework/core/text/terminal.h"
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
 #include "train/folder/reading_progress.h"
@@ -26,8 +26,7 @@ namespace qkv {
 namespace {
 
 // While it lives, Ctrl-C (SIGINT), SIGTERM and a closed terminal (SIGHUP) are read from a
-// descriptor, and end nothing. What was ignored stays ignored. It needs no thread, so that the
-// process can be copied.
+// descriptor, and end nothing. An ignored signal stays ignored.
 class SweepSignals {
  public:
   SweepSignals();
@@ -99,15 +98,11 @@ class Sweep {
   }
 
   absl::StatusOr<SweepOutcome> run() {
-    kernels::set_num_threads(1);
-    while (start_what_fits(), !running_.empty() || waiting() > 0) {
-      if (!stopping_) share_threads();
-      wait();
-    }
+    while (start_what_fits(), !running_.empty() || waiting() > 0) wait();
     lines_.clear();
     if (!stopping_) return std::move(outcome_);
     lines_.say(absl::StrCat("stopped: ", finished_, " of ", runs_.size(),
-                            " runs are finished; the same command goes on"));
+                            " runs are finished; the same command continues"));
     return absl::CancelledError("interrupted");
   }
 
@@ -130,41 +125,27 @@ class Sweep {
     return number;
   }
 
-  // How many threads the job at that place among those that run gets: those that run at a time
-  // share the cores, also where fewer are left than may run.
-  int threads_at(size_t place, size_t running) const {
-    const auto among = static_cast<int>(std::min<size_t>(running + waiting(), size_t(jobs_)));
-    return cores_ / among + (static_cast<int>(place) < cores_ % among ? 1 : 0);
-  }
-
-  // As many as the config allows.
-  static int limited(int threads, const SweepRun& run) {
+  // Those that run at a time share the cores, also where fewer are left than may run; a run has as
+  // many as its config allows.
+  int threads_of_next(const SweepRun& run) const {
+    const size_t place = running_.size();
+    const auto among = static_cast<int>(std::min<size_t>(place + 1 + waiting(), size_t(jobs_)));
+    const int share = cores_ / among + (static_cast<int>(place) < cores_ % among ? 1 : 0);
     const auto most = static_cast<int>(run.config.train.threads);
-    return most > 0 ? std::min(threads, most) : threads;
+    return most > 0 ? std::min(share, most) : share;
   }
 
   void start_what_fits() {
     while (running_.size() < static_cast<size_t>(jobs_)) {
       const std::optional<size_t> next = take_next();
       if (!next) return;
-      const size_t number = *next;
-      const SweepRun& run = *runs_[number];
-      const int threads = threads_at(running_.size(), running_.size() + 1);
-      std::vector<int> others;
-      for (const Running& other : running_) others.push_back(other.job.descriptor());
-      absl::StatusOr<SweepJob> job = SweepJob::start(run, limited(threads, run), memory_, others);
+      const SweepRun& run = *runs_[*next];
+      absl::StatusOr<SweepJob> job = SweepJob::start(run, threads_of_next(run), memory_);
       if (job.ok()) {
-        running_.push_back({number, *std::move(job), Clock::now()});
+        running_.push_back({*next, *std::move(job), Clock::now()});
       } else {
-        note_failure(number, job.status());
+        note_failure(*next, job.status());
       }
-    }
-  }
-
-  void share_threads() {
-    for (size_t i = 0; i < running_.size(); ++i) {
-      running_[i].job.use_threads(
-          limited(threads_at(i, running_.size()), *runs_[running_[i].number]));
     }
   }
 
@@ -192,9 +173,9 @@ class Sweep {
 
   void conclude(Running& running) {
     const SweepJob& job = running.job;
-    steps_made_ += job.steps_made() - std::max<int64_t>(job.first_step(), 0);
+    steps_made_ += job.steps_made();
     const absl::Status result = running.job.result();
-    if (stopping_ && !result.ok()) return;  // it goes on another time
+    if (stopping_ && !result.ok()) return;  // another call continues it
     if (absl::IsUnavailable(result)) return left_.push_back(running.number);
     if (!result.ok()) return note_failure(running.number, result);
     ++finished_;
@@ -208,9 +189,9 @@ class Sweep {
         absl::StrAppend(&text, "  right: ", format_percent(*right));
       }
     }
-    const bool was_finished = job.first_step() == job.steps_made();
     lines_.say(absl::StrCat(
-        text, "  ", was_finished ? "was finished" : format_duration(seconds_since(running.start))));
+        text, "  ",
+        job.was_finished() ? "was finished" : format_duration(seconds_since(running.start))));
   }
 
   void note_failure(size_t number, const absl::Status& status) {
@@ -223,8 +204,8 @@ class Sweep {
   std::string status() const {
     int64_t left = 0, made = steps_made_;
     for (const Running& r : running_) {
-      left += runs_[r.number]->config.train.steps - r.job.steps_made();
-      made += r.job.steps_made() - std::max<int64_t>(r.job.first_step(), 0);
+      left += runs_[r.number]->config.train.steps - r.job.step();
+      made += r.job.steps_made();
     }
     std::string text = absl::StrCat(finished_, " of ", runs_.size(), " runs are finished, ");
     if (failed_ > 0) absl::StrAppend(&text, failed_, " failed, ");
@@ -242,7 +223,7 @@ class Sweep {
   SweepOutcome outcome_;
   const int cores_;
   int64_t jobs_ = 1;
-  uint64_t memory_ = 0;  // the share of a job in what is free, in bytes
+  uint64_t memory_ = 0;  // the share of a job in the free memory, in bytes
   std::vector<Running> running_;
   std::vector<size_t> left_;  // the numbers of runs that are neither running nor at their end
   size_t finished_ = 0, failed_ = 0;

@@ -20,11 +20,11 @@ struct SweepOptions {
 // Why each run of the plan failed, in its order; "": it is finished.
 using SweepOutcome = std::vector<std::string>;
 
-// Trains every run of a plan that is not finished, each in a process of its own, as `qkv train`
-// does: to the same bits. A run that fails ends no other. Several processes may do so at once, on
+// Trains every run of a plan that is not finished, each by a `qkv train` of its own: to the same
+// bits. A run that fails ends no other. Several processes may do so at once, on
 // any machines that share the folder: each takes the next run that is free. Cancelled where Ctrl-C,
-// SIGTERM or a closed terminal stops the sweep: the runs are saved, and the same call goes on with
-// them. The calling process must have one thread only.
+// SIGTERM or a closed terminal stops the sweep: the runs are saved, and the same call continues
+// them.
 absl::StatusOr<SweepOutcome> run_sweep(const SweepPlan& plan, const SweepOptions& options);
 
 }  // namespace qkv

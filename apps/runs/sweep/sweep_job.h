@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,44 +13,40 @@
 
 namespace qkv {
 
-// A run of a sweep that trains in a process of its own, until its end or until it is stopped. It
-// begins the run, or goes on with what is in the folder. It hears of a stop through its connection
-// to the process that started it, and stops as well when that process has ended, however it did:
-// Ctrl-C and SIGTERM, which a terminal or a scheduler sends to both, mean nothing to it.
+// `qkv train` in a process of its own, which begins a run of a sweep, or continues the one in its
+// folder. It saves the run when it is stopped, or when the process that started it has ended,
+// however it did: Ctrl-C and SIGTERM, which a terminal or a scheduler sends to both, mean nothing
+// to it.
 class SweepJob {
  public:
-  // The calling process must have one thread only. A run that needs more than `memory`, in bytes,
-  // fails before it begins. `others`: the descriptors of the jobs that it
-  // has started, which the new process must not keep open.
-  static absl::StatusOr<SweepJob> start(const SweepRun& run, int threads, uint64_t memory,
-                                        const std::vector<int>& others);
+  // A run that needs more than `memory`, in bytes, fails before it begins.
+  static absl::StatusOr<SweepJob> start(const SweepRun& run, int threads, uint64_t memory);
 
   // Readable when the job has something to say.
-  int descriptor() const { return connection_.get(); }
-  // Hears what it says; false when it has ended.
+  int descriptor() const { return output_.get(); }
+  // Reads its output; false when it has ended.
   bool listen();
   // After its end. OK: the run is finished. Cancelled: it was stopped, and is saved. Unavailable:
-  // another process trains into its folder. Any other: it failed.
+  // another process trains into its folder, or has begun to. Any other: it failed.
   absl::Status result();
 
-  // The results do not depend on the number of threads.
-  void use_threads(int threads);
   void stop();  // and save
   void kill();
 
-  int threads() const { return threads_; }
-  int64_t steps_made() const { return steps_made_; }
-  int64_t first_step() const { return first_step_; }  // the number of steps it had when it began
+  int64_t steps_made() const { return step_ - first_step_; }  // by this job
+  int64_t step() const { return step_; }
+  bool was_finished() const { return was_finished_; }  // before it began
 
  private:
-  SweepJob(pid_t process, FileDescriptor connection, int threads)
-      : process_(process), connection_(std::move(connection)), threads_(threads) {}
+  SweepJob(pid_t process, FileDescriptor output) : process_(process), output_(std::move(output)) {}
+  void read_line(const std::string& line);
 
   pid_t process_;
-  FileDescriptor connection_;
-  int threads_;
-  std::string heard_;  // and not yet understood
-  int64_t steps_made_ = 0, first_step_ = -1;
+  FileDescriptor output_;
+  std::string rest_;  // of its output: a line that has not ended
+  std::string error_;
+  int64_t first_step_ = 0, step_ = 0;
+  bool was_finished_ = false;
 };
 
 }  // namespace qkv

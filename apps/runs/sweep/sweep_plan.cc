@@ -11,11 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "apps/runs/run_summary.h"
-#include "framework/core/mistakes.h"
+#include "framework/core/text/mistakes.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 #include "train/folder/experiment.h"
-#include "train/folder/first_weights.h"
 #include "train/folder/run_folder.h"
 
 namespace qkv {
@@ -93,7 +92,7 @@ std::vector<Setting> read_settings(const SweepRequest& request, Mistakes& mistak
   return settings;
 }
 
-// What a name of a folder may hold, and "/" as "%2F".
+// The characters that a folder's name may have, and "/" as "%2F".
 std::string as_file_name(std::string_view value) {
   std::string name;
   for (const char c : value) {
@@ -217,7 +216,7 @@ class Planner {
     }
   }
 
-  // What the data are made from is tried once, and the weights that a model begins with.
+  // Tries the sources of the data once, and the weights that a model begins with.
   void check_data(const Config& config) {
     Config read_by_data = config.train.from.empty() ? Config() : config;
     read_by_data.data = config.data;

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 
 namespace qkv {
 
-// What a person asks of a sweep.
+// A person's request for a sweep.
 struct SweepRequest {
   std::string config;                 // the file
   std::vector<std::string> settings;  // each "key=values", as after --set

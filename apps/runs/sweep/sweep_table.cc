@@ -2,14 +2,15 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/columns.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "apps/report/gradcheck/json_values.h"
+#include "apps/report/statistics.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 
 namespace qkv {
 namespace {
@@ -67,28 +68,19 @@ Json run_json(const SweepRun& run, const std::optional<RunSummary>& summary,
     object["error"] = error;
     return object;
   }
-  const auto optional = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json();
-  };
   object["best_step"] = summary->best ? Json(summary->best->step) : Json();
-  object["best_val_loss"] = optional(summary->best_loss());
-  object["accuracy"] = optional(summary->accuracy());
+  object["best_val_loss"] = json_or_null(summary->best_loss());
+  object["accuracy"] = json_or_null(summary->accuracy());
   object["seconds"] = summary->seconds;
   return object;
 }
 
-}  // namespace
-
 Spread spread_of(const std::vector<double>& numbers) {
-  Spread spread = {.count = numbers.size()};
-  if (numbers.empty()) return spread;
-  const auto count = static_cast<double>(numbers.size());
-  spread.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count;
-  double squares = 0;
-  for (const double x : numbers) squares += (x - spread.mean) * (x - spread.mean);
-  if (numbers.size() > 1) spread.deviation = std::sqrt(squares / (count - 1));
-  return spread;
+  if (numbers.empty()) return {};
+  return {.count = numbers.size(), .mean = mean_of(numbers), .deviation = deviation_of(numbers)};
 }
+
+}  // namespace
 
 SweepResults sweep_results(const SweepPlan& plan, const SweepOutcome& outcome) {
   SweepResults results;

@@ -16,7 +16,6 @@ struct Spread {
   double mean = 0;
   double deviation = 0;  // the sample's standard deviation, which one number does not have
 };
-Spread spread_of(const std::vector<double>& numbers);
 
 struct CombinationResult {
   std::vector<std::optional<RunSummary>> runs;  // those that are finished
@@ -24,10 +23,10 @@ struct CombinationResult {
   Spread accuracy;                              // there
 };
 
-// What became of a sweep.
+// The results of a sweep.
 struct SweepResults {
   std::vector<CombinationResult> combinations;  // in the order of the plan
-  // The one with the lowest mean loss, among those of which the fewest runs failed.
+  // The one with the lowest mean loss, among those with the fewest failed runs.
   std::optional<size_t> best;
 };
 SweepResults sweep_results(const SweepPlan& plan, const SweepOutcome& outcome);

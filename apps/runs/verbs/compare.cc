@@ -6,11 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/report/gradcheck/json_values.h"
 #include "apps/runs/run_summary.h"
 #include "cli/kit.h"
-#include "framework/core/columns.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
+#include "framework/core/text/utf8.h"
 #include "train/config/config.h"
 #include "train/folder/reading_progress.h"
 
@@ -55,7 +56,7 @@ std::vector<ConfigDifference> differences_of(const RunSummary& a, const RunSumma
   return config_differences(a.config, b.config);
 }
 
-// What is measured of a run, as a person reads it.
+// The results of a run, as a person reads them.
 std::vector<std::pair<std::string, std::string>> results_of(const RunSummary& run) {
   const std::optional<double> loss = run.best_loss(), right = run.accuracy(),
                               speed = run.tokens_per_second();
@@ -68,8 +69,8 @@ std::vector<std::pair<std::string, std::string>> results_of(const RunSummary& ru
           {"tokens a second", speed ? absl::StrFormat("%.0f", *speed) : "–"}};
 }
 
-// What differs between two runs: the keys of their configs, what came of them, and the first logged
-// step whose losses differ. For a terminal, or as an object of JSON. A
+// The differences of two runs: the keys of their configs, their results, and the first logged step
+// whose losses differ. For a terminal, or as an object of JSON. A
 // damaged run is compared as far as it can be read; the caller says why it is damaged.
 std::string comparison_text(const RunSummary& a, const RunSummary& b) {
   std::vector<std::vector<std::string>> rows = {{"", printable(a.path), printable(b.path)}};
@@ -97,20 +98,19 @@ std::string comparison_json(const RunSummary& a, const RunSummary& b) {
   for (const ConfigDifference& each : differences_of(a, b)) {
     config[each.key] = {each.a, each.b};
   }
-  const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
   results["state"] = {a.state, b.state};
   results["steps"] = {a.steps, b.steps};
-  results["best_val_loss"] = {number(a.best_loss()), number(b.best_loss())};
-  results["accuracy"] = {number(a.accuracy()), number(b.accuracy())};
+  results["best_val_loss"] = {json_or_null(a.best_loss()), json_or_null(b.best_loss())};
+  results["accuracy"] = {json_or_null(a.accuracy()), json_or_null(b.accuracy())};
   results["seconds"] = {a.seconds, b.seconds};
-  results["tokens_per_second"] = {number(a.tokens_per_second()), number(b.tokens_per_second())};
+  results["tokens_per_second"] = {json_or_null(a.tokens_per_second()),
+                                  json_or_null(b.tokens_per_second())};
   const Losses losses = compare_losses(a, b);
-  const Json json = {
-      {"runs", {a.path, b.path}},
-      {"config", a.has_config && b.has_config ? config : Json()},
-      {"results", results},
-      {"steps_logged_by_both", losses.common},
-      {"first_step_whose_losses_differ", losses.differ ? Json(*losses.differ) : Json()}};
+  const Json json = {{"runs", {a.path, b.path}},
+                     {"config", a.has_config && b.has_config ? config : Json()},
+                     {"results", results},
+                     {"steps_logged_by_both", losses.common},
+                     {"first_step_whose_losses_differ", json_or_null(losses.differ)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

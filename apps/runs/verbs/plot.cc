@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/report/svg.h"
+#include "apps/report/svg/svg.h"
 #include "cli/kit.h"
 
 namespace qkv {
@@ -16,18 +16,18 @@ void add_plot_options(OptionList& options) {
   options.one_of("against", names_of<Against>);
   options.flag("log", "Makes the axis of the metric logarithmic");
   options.text("svg", "FILE", "Writes the chart as SVG; -: to standard output");
-  options.text("html", "FILE", "Writes it as a page; -: to standard output");
+  options.text("out", "FILE", "Writes it as a page; -: to standard output");
   options.text("csv", "FILE", "Writes every point, a line each; -: to standard output");
-  options.rules().exclude({"svg=-"}, {"html=-", "csv=-"}, "standard output takes one of them");
-  options.rules().exclude({"html=-"}, {"csv=-"}, "standard output takes one of them");
-  options.rules().exclude({"log"}, {"csv=-"}, "a list of points has no axis", {"svg", "html"});
+  options.rules().exclude({"svg=-"}, {"out=-", "csv=-"}, "standard output takes one of them");
+  options.rules().exclude({"out=-"}, {"csv=-"}, "standard output takes one of them");
+  options.rules().exclude({"log"}, {"csv=-"}, "a list of points has no axis", {"svg", "out"});
 }
 
 absl::Status run_plot(const std::string&, const GivenOptions& given) {
-  const std::string svg = given.text("svg"), html = given.text("html"), csv = given.text("csv");
-  const bool prints_chart = std::ranges::count(std::vector{svg, html, csv}, "-") == 0;
+  const std::string svg = given.text("svg"), page = given.text("out"), csv = given.text("csv");
+  const bool prints_chart = std::ranges::count(std::vector{svg, page, csv}, "-") == 0;
   const OutputFile files[] = {{"svg", file_named(svg), "<svg "},
-                              {"html", file_named(html), kBeginningOfPage},
+                              {"out", file_named(page), kBeginningOfPage},
                               {"csv", file_named(csv), kBeginningOfCurves}};
   if (absl::Status s = check_outputs(files); !s.ok()) return s;
   const absl::StatusOr<Plot> plot =
@@ -40,7 +40,7 @@ absl::Status run_plot(const std::string&, const GivenOptions& given) {
   if (prints_chart) print(plot_text(*plot, log, columns, has_colours));
   const std::pair<std::string, std::string> outputs[] = {
       {svg, svg.empty() ? "" : svg_file(chart_of(*plot, log), Language::kEnglish)},
-      {html, html.empty() ? "" : plot_page(*plot, log, Language::kEnglish)},
+      {page, page.empty() ? "" : plot_page(*plot, log, Language::kEnglish)},
       {csv, csv.empty() ? "" : plot_csv(*plot)}};
   for (const auto& [path, text] : outputs) {
     if (path.empty()) continue;

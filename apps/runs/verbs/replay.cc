@@ -7,7 +7,7 @@ namespace {
 
 void add_replay_options(OptionList& options) {
   options.integer("step", "N", "Looks at step N, op by op; default: the one that ended the run");
-  options.json("what was found");
+  options.json("the findings");
 }
 
 absl::Status run_replay(const std::string& run, const GivenOptions& given) {

@@ -33,8 +33,7 @@ int64_t number_in(std::initializer_list<const char*> variables, int64_t otherwis
   return otherwise;
 }
 
-// Open MPI, the PMI of MPICH and Slurm, and Slurm alone.
-// What the environment says.
+// The rank in the environment of Open MPI, the PMI of MPICH and Slurm, or Slurm alone.
 SweepRank sweep_rank() {
   const int64_t on_machine = number_in({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
   return {.rank = number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0),

@@ -1,12 +1,10 @@
-#include <span>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/shell/all_verbs.h"
-#include "apps/shell/verb_table.h"
 #include "cli/command_line.h"
-#include "framework/core/utf8.h"
+#include "framework/core/text/utf8.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {
@@ -47,7 +45,7 @@ std::string entry(const std::string& head, const std::string& text) {
   return absl::StrCat(".TP\n", head, "\n", text, "\n");
 }
 
-std::string option_text(const OptionEntry& option) {
+std::string option_text(const Option& option) {
   const std::string letter = option.letter.empty() ? "" : bold("-" + option.letter) + ", ";
   const std::string value = option.value.empty() ? "" : " " + italic(option.value);
   const std::string if_missing =
@@ -56,11 +54,12 @@ std::string option_text(const OptionEntry& option) {
                roff(option.help) + if_missing);
 }
 
-std::string verb_text(const VerbEntry& verb) {
+std::string verb_text(const Verb& verb) {
   const std::string argument = verb.title.argument;
   std::string text = absl::StrCat(".SS \"qkv ", roff(verb.title.name), argument.empty() ? "" : " ",
                                   roff(argument), "\"\n", roff(verb.title.summary), ".\n");
-  for (const OptionEntry& option : verb.options) {
+  const OptionList options = options_of(verb);
+  for (const Option& option : options.all()) {
     if (!option.help.empty()) text += option_text(option);
   }
   return text;
@@ -79,13 +78,16 @@ std::string keys_text() {
 }
 
 // qkv.1, for man: the verbs with their options, and the keys of configs.
-std::string man_page(std::span<const VerbEntry> verbs) {
+std::string man_page() {
   const std::string version(version_text().substr(0, version_text().find('\n')));
   std::string text =
       absl::StrCat(".TH QKV 1 \"\" \"", roff(version), "\" \"User Commands\"\n.ad l\n.nh\n",
                    ".SH NAME\nqkv \\- trains small transformers and shows how they learn\n",
                    ".SH SYNOPSIS\n\\fBqkv\\fR \\fIVERB\\fR [\\fIarguments\\fR]\n", ".SH VERBS\n");
-  for (const VerbEntry& verb : verbs) text += verb_text(verb);
+  for (const auto make_verb : all_verbs()) {
+    const Verb verb = make_verb();
+    if (*verb.title.name != '_') text += verb_text(verb);
+  }
   absl::StrAppend(&text,
                   ".SH CONFIG KEYS\nA CONFIG is a TOML file. These are its keys, with "
                   "their defaults;\n",
@@ -95,14 +97,14 @@ std::string man_page(std::span<const VerbEntry> verbs) {
                   ".SH EXIT STATUS\n", entry("0", "All went well."),
                   entry("1", "Something went wrong, or a check did not pass."),
                   entry("2", "What the user wrote is wrong."),
-                  entry("130", "Ctrl\\-C stopped a training, which can go on."));
+                  entry("130", "Ctrl\\-C stopped a training, which can continue."));
   return text;
 }
 
 void add_man_options(OptionList& /*options*/) {}
 
 absl::Status run_man(const std::string& /*argument*/, const GivenOptions& /*given*/) {
-  print(man_page(verb_table(all_verbs())));
+  print(man_page());
   return absl::OkStatus();
 }
 

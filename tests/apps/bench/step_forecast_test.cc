@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "apps/bench/bench_shapes.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 #include "train/folder/experiment.h"
 #include "train/loop/trainer.h"
 
@@ -80,6 +80,8 @@ TEST(StepForecastTest, PartsOfABatchNeedLessAndMultiplyTheSame) {
   const StepForecast parts = foresee_step(config, *dataset, kPlenty);
   EXPECT_LT(parts.batch, whole.batch / 2);
   EXPECT_DOUBLE_EQ(parts.flops, whole.flops);
+  config.train.batch_size *= 64;  // so many that they are not all tried
+  EXPECT_NEAR(foresee_step(config, *dataset, kPlenty).flops, 64 * whole.flops, whole.flops * 1e-6);
 }
 
 TEST(StepForecastTest, WhatIsTooLargeIsRefusedBeforeItTakesMemory) {

@@ -11,8 +11,8 @@
 #include "framework/autograd/backward.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
-#include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/support/op_examples.h"
 #include "models/model.h"
 #include "tests/models/every_choice.h"
 

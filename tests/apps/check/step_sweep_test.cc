@@ -1,9 +1,10 @@
+#include "apps/check/step_sweep.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "apps/check/sweep.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
@@ -49,7 +50,7 @@ TEST(StepSweepTest, AWrongDerivativeHasNoV) {
       std::ranges::all_of(points, [](const SweepPoint& p) { return p.extrapolated_error > 1e-2; }));
 }
 
-TEST(StepSweepTest, TheTableAndThePictureShowEveryStep) {
+TEST(StepSweepTest, TheTableAndTheChartShowEveryStep) {
   const std::vector<SweepPoint> points = sweep(kSmooth);
   ASSERT_EQ(points.size(), 61u);
   EXPECT_EQ(points.front().step, 1.0);
@@ -57,9 +58,11 @@ TEST(StepSweepTest, TheTableAndThePictureShowEveryStep) {
   const std::string csv = sweep_csv(points);
   EXPECT_EQ(std::ranges::count(csv, '\n'), 62);
   EXPECT_THAT(csv, HasSubstr("step,forward_error,central_error,extrapolated_error\n1.000000e+00,"));
-  const std::string picture = sweep_picture(points);
-  EXPECT_THAT(picture, HasSubstr("one-sided, o central, * extrapolated"));
-  EXPECT_EQ(std::ranges::count(picture, '*'), 62);  // drawn over the others, and in the legend
+  const LineChart chart = sweep_chart(points, "rows");
+  ASSERT_EQ(chart.series.size(), 3u);
+  EXPECT_EQ(chart.series[2].name.en, "extrapolated");
+  EXPECT_EQ(chart.series[2].x[60], points[60].step);
+  EXPECT_EQ(chart.series[2].y[60], points[60].extrapolated_error);
 }
 
 TEST(StepSweepTest, Misuse) {
@@ -73,7 +76,7 @@ TEST(StepSweepTest, Misuse) {
             }),
             "step_sweep: the function has no slope here: backward gives 0 in every direction");
   EXPECT_EQ(error_of([&] { step_sweep(kSmooth, {}); }),
-            "step_sweep: no input has a gradient: none is f64");
+            "step_sweep: no input is f64, so there is nothing to check");
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ TEST(TrainingStepTest, InputsThatDoNotFitAreErrors) {
             "training_step: got 8 inputs; needs 2 data inputs, the weights, 2 state tensors for "
             "each weight, and a learning rate");
   small.step.number = 0;
-  EXPECT_EQ(error_of([&] { small.step(small.inputs); }), "training_step: there is no step 0");
+  EXPECT_EQ(error_of([&] { small.step(small.inputs); }), "training_step: step must be ≥ 1, not 0");
 }
 
 TEST(FalseAlarmTest, EveryTrainingStepPasses) { expect_no_false_alarm(step_examples(), 1); }

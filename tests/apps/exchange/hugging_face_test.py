@@ -106,9 +106,7 @@ def test_gpt2_has_the_published_loss_and_logits():
         expected = published.gpt2_loss(config, tensors, tokens)
         assert abs(loss - expected) <= LOSS_TOLERANCE, f"{more}: the loss is {loss}, not {expected}"
         for inputs, logits in exported(run, "--text", "text.txt"):
-            made, unread = published.gpt2(config, tensors, inputs[0])
-            assert not unread, unread
-            close(made, logits, folder)
+            close(published.gpt2(config, tensors)(inputs[0]), logits, folder)
 
 
 def test_an_exported_gpt2_has_the_logits_of_the_run():
@@ -122,9 +120,7 @@ def test_an_exported_gpt2_has_the_logits_of_the_run():
         qkv("export", f"runs/{name}", "--hf", name)
         tensors, config = published.read_safetensors(f"{name}/model.safetensors"), config_of(name)
         for inputs, logits in exported(f"runs/{name}"):
-            made, unread = published.gpt2(config, tensors, inputs[0])
-            assert not unread, unread
-            close(made, logits, name)
+            close(published.gpt2(config, tensors)(inputs[0]), logits, name)
         there_and_back(name, {**data, **MODEL, **more})
 
 
@@ -146,15 +142,11 @@ def test_gpt2_with_byte_pairs_has_the_published_loss():
     assert text.startswith("".join(vocab[n] for n in tokens).replace("\u0120", " ")) and len(tokens) < len(text) / 2
     total = count = 0
     for inputs, targets, logits in batches:
-        made, _ = published.gpt2(config, tensors, inputs[0])
+        made = published.gpt2(config, tensors)(inputs[0])
         close(made, logits, "pairs")
-        total, count = total + cross_entropy(made, targets), count + (targets >= 0).sum().item()
+        total += published.models.cross_entropy(made, targets, reduction="sum").item()
+        count += (targets >= 0).sum().item()
     assert abs(loss - total / count) <= LOSS_TOLERANCE, f"the loss is {loss}, not {total / count}"
-
-
-def cross_entropy(logits, targets):
-    flat = logits.flatten(0, -2), targets.flatten()
-    return torch.nn.functional.cross_entropy(*flat, ignore_index=-1, reduction="sum").item()
 
 
 def there_and_back(name, settings):
@@ -183,9 +175,7 @@ def test_a_vision_transformer_goes_there_and_back():
     told = train("back", {**settings, **KEEP}, "--from", imported("there"))
     assert "begins with 40 of its 40 parameters from runs/in-there/" in told.replace("\n  ", " "), told
     for inputs, logits in exported("runs/back"):
-        expected, unread = published.vit(config, tensors, inputs[0])
-        assert not unread, unread
-        close(expected, logits, "vit")
+        close(published.vit(config, tensors)(inputs[0]), logits, "vit")
     qkv("export", "runs/back", "--hf", "again")
     again = published.read_safetensors("again/model.safetensors")
     assert set(again) == set(tensors) and all(again[name].equal(tensors[name]) for name in again)
@@ -197,13 +187,8 @@ def test_a_classifier_of_tokens_is_a_megatron_bert_whose_first_token_answers():
     train("bert", {**data, **MODEL, **TRAIN, "model.kind": "classifier"})
     qkv("export", "runs/bert", "--hf", "bert")
     tensors, config = published.read_safetensors("bert/model.safetensors"), config_of("bert")
-    for (tokens, *more), logits in exported("runs/bert"):
-        padding = more[0] if more else torch.zeros_like(tokens, dtype=torch.bool)
-        first = torch.full((len(tokens), 1), config["cls_token_id"])
-        padded = torch.cat([torch.zeros(len(tokens), 1, dtype=torch.bool), padding], 1)
-        made, unread = published.megatron_bert(config, tensors, torch.cat([first, tokens], 1), padded)
-        assert not unread, unread
-        close(made[:, 0], logits, "bert")
+    for inputs, logits in exported("runs/bert"):
+        close(published.megatron_bert(config, tensors)(*inputs), logits, "bert")
 
 
 if __name__ == "__main__":

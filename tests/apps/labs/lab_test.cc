@@ -9,7 +9,7 @@
 #include <regex>
 
 #include "absl/strings/str_split.h"
-#include "framework/core/columns.h"
+#include "framework/core/text/columns.h"
 #include "tests/command_line_fixture.h"
 #include "train/folder/checkpoint.h"
 
@@ -55,7 +55,7 @@ TEST_F(LabVerbTest, AloneItListsThem) {
 }
 
 TEST_F(LabVerbTest, OnePrintsItsVerdictAndWritesAPageAndJson) {
-  const ProcessResult result = qkv({"lab", "scaling", "--d", "4,16", "--seeds=9", "--html",
+  const ProcessResult result = qkv({"lab", "scaling", "--d", "4,16", "--seeds=9", "--out",
                                     "page.html", "--json", "report.json"});
   expect_success(result);
   EXPECT_NE(result.output.find("Verdict: holds if the elements are independent"),
@@ -79,14 +79,14 @@ TEST_F(LabVerbTest, WhatIsWrittenWrongIsSaid) {
   EXPECT_EQ(qkv({"lab", "scaling", "--d=x"}).errors,
             "error: --d takes 2 to 12 whole numbers from 1 to 4096, in ascending order, separated "
             "by commas, not \"x\"\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--out", "lab"}).errors, "error: --out needs --all\n");
+  EXPECT_EQ(qkv({"lab", "scaling", "--notes", "x"}).errors, "error: --notes needs --all\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors,
             "error: --all and NAME exclude each other: --all runs every lab\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--html", "none/page.html"}).exit_status, 2);
+  EXPECT_EQ(qkv({"lab", "scaling", "--out", "none/page.html"}).exit_status, 2);
 }
 
 TEST_F(LabVerbTest, WithoutANameNothingIsAskedOfIt) {
-  for (const char* const option : {"--control", "--html=x", "--json=x", "--runs=x", "--d=3"}) {
+  for (const char* const option : {"--control", "--out=x", "--json=x", "--runs=x", "--d=3"}) {
     const std::string name = std::string(option).substr(0, std::string(option).find('='));
     expect_error(qkv({"lab", option}), 2,
                  name + " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs");
@@ -96,7 +96,7 @@ TEST_F(LabVerbTest, WithoutANameNothingIsAskedOfIt) {
 TEST_F(LabVerbTest, WhatCannotBeWrittenIsSaidBeforeItRuns) {
   const std::string missing = "cannot write none/x: No such file or directory";
   expect_error(qkv({"lab", "--all", "--notes", "none/x"}), 2, missing);
-  expect_error(qkv({"lab", "scaling", "--html", "none/x"}), 2, missing);
+  expect_error(qkv({"lab", "scaling", "--out", "none/x"}), 2, missing);
   expect_error(qkv({"lab", "scaling", "--json", "none/x"}), 2, missing);
   expect_error(qkv({"lab", "scaling", "--json", "."}), 2, "cannot write .: Is a directory");
   expect_error(qkv({"lab", "--all", "--seeds", "0.2"}), 2,
@@ -122,7 +122,7 @@ TEST_F(LabVerbTest, HelpKeepsToEightyColumnsAndSaysWhatEachOptionMayBe) {
 TEST_F(LabVerbTest, SpeaksChineseWhereItIsAsked) {
   EXPECT_THAT(qkv({"lab", "--lang", "zh"}).output, HasSubstr("运行一个实验"));
   const ProcessResult result =
-      qkv({"lab", "scaling", "--lang", "zh", "--d", "4,16", "--html", "page.html"});
+      qkv({"lab", "scaling", "--lang", "zh", "--d", "4,16", "--out", "page.html"});
   expect_success(result);
   EXPECT_THAT(result.output, HasSubstr("结论："));
   EXPECT_THAT(in("page.html"), HasSubstr("<html lang=\"zh-CN\""));

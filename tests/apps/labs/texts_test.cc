@@ -1,5 +1,3 @@
-#include "apps/labs/texts.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/labs/kit/lab_texts.h"
 #include "framework/core/error.h"
 #include "framework/io/files.h"
 
@@ -16,7 +15,8 @@ namespace {
 // All labs, as they are written.
 std::string sources() {
   std::string all;
-  for (const auto& file : std::filesystem::directory_iterator(QKV_SOURCE_DIR "/apps/labs")) {
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(QKV_SOURCE_DIR "/apps/labs")) {
     if (file.path().extension() == ".cc") all += read_file(file.path(), 1 << 20).value();
   }
   return all;

@@ -1,5 +1,3 @@
-#include "apps/labs/train_once.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/labs/kit/trained.h"
 #include "tests/temporary_folder.h"
 #include "tests/train/config/parsed.h"
 #include "tests/train/loop/observed_run.h"

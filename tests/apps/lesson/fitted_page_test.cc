@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
-#include "apps/lesson/examples.h"
+#include "apps/lesson/lesson_examples.h"
 #include "apps/lesson/page.h"
 #include "train/folder/experiment.h"
 

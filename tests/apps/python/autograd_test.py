@@ -32,12 +32,6 @@ class BackwardTest(unittest.TestCase):
         self.assertIsInstance(g[x], qkv.Tensor)
         np.testing.assert_allclose(qkv.backward(g[x].sum())[x], 6 * x.numpy(), rtol=1e-14)
 
-    def test_powers_at_zero_have_the_derivatives_of_the_definition(self):
-        zero, numbers = (qkv.tensor(np.array(x), requires_grad=True) for x in (0.0, [-2.0, 0.0, 3.0]))
-        self.assertEqual(qkv.backward(zero ** zero)[zero], 0)
-        self.assertEqual(qkv.backward(0.0 ** (zero + 2.0))[zero], 0)
-        np.testing.assert_array_equal(qkv.backward((numbers ** 0).sum())[numbers], np.zeros(3))
-
     def test_takes_a_cotangent(self):
         v = np.random.default_rng(2).normal(size=(3, 4))
         np.testing.assert_array_equal(qkv.backward(self.x * 2.0, cotangent=v)[self.x], 2 * v)
@@ -107,7 +101,7 @@ class GradcheckTest(unittest.TestCase):
         self.assertEqual((report.verdict, report.computed_in), ('PASS', 'f128'))
         self.assertIn('PASS  order 1  x f64[3, 4]: 12 derivatives', report.to_text())
         self.assertIn('PASS  order 2  w f64[4, 2]', repr(report))
-        self.assertIn('<table', report._repr_html_())
+        self.assertIn('<pre>', report._repr_html_())
         self.assertIn('<html', report.to_html())
 
     def test_finds_a_wrong_derivative(self):
@@ -127,9 +121,9 @@ class GradcheckTest(unittest.TestCase):
     def test_an_error_of_the_function_comes_through_as_it_is(self):
         with self.assertRaisesRegex(KeyError, 'mine'):
             qkv.gradcheck(lambda x: {}['mine'], self.inputs[:1])
-        with self.assertRaisesRegex(TypeError, "gave <class 'float'>, which is no tensor"):
+        with self.assertRaisesRegex(TypeError, "gave <class 'float'>, which is not a tensor"):
             qkv.gradcheck(lambda x: 1.0, self.inputs[:1])
-        with self.assertRaisesRegex(qkv.Error, 'none is f64 or f32'):
+        with self.assertRaisesRegex(qkv.Error, 'no input is f64 or f32'):
             qkv.gradcheck(lambda x: x, [qkv.tensor([1, 2])])
 
     def test_takes_ops_and_whatever_is_an_array(self):
@@ -198,7 +192,7 @@ class OpTest(unittest.TestCase):
             Forwardless()(self.x)
         with self.assertRaisesRegex(qkv.Error, '^Nothing: forward gave NoneType; '):
             Nothing()(self.x)
-        with self.assertRaisesRegex(TypeError, "<class 'list'> is no tensor"):
+        with self.assertRaisesRegex(TypeError, "<class 'list'> is not a tensor"):
             Swish()([1.0])
 
     def test_a_mask_that_it_gives_has_no_gradient(self):

@@ -1,7 +1,11 @@
-"""The notebooks of examples/python run as scripts, and become notebooks."""
+"""The blocks of docs/python.md and docs/notebooks.md run one after the other, and print what the page shows after #>; the
+notebooks of examples/python run as scripts, and become notebooks."""
 
+import contextlib
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -13,6 +17,25 @@ SOURCE = Path(os.environ["QKV_SOURCE_DIR"])
 EXAMPLES = sorted((SOURCE / "examples/python").glob("*.py"))
 NOTEBOOKS = [script for script in EXAMPLES if "# %%" in script.read_text()]
 SKIPPED = 77
+
+
+class DocsTest(unittest.TestCase):
+    def check(self, page):
+        blocks = re.findall(r'^```python\n(.*?)^```$', page.read_text(), re.DOTALL | re.MULTILINE)
+        self.assertGreater(len(blocks), 3)
+        names = {'__name__': '__main__'}
+        for block in blocks:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(block, str(page), 'exec'), names)
+            shown = ''.join(line + '\n' for line in re.findall(r'^#> ?(.*)$', block, re.MULTILINE))
+            self.assertEqual(printed.getvalue(), shown, block)
+
+    def test_the_page_of_the_engine(self):
+        self.check(SOURCE / 'docs' / 'python.md')
+
+    def test_the_page_of_runs_and_notebooks(self):
+        self.check(SOURCE / 'docs' / 'notebooks.md')
 
 
 class ExamplesTest(unittest.TestCase):

@@ -47,6 +47,35 @@ def parameter():
     return qkv.tensor(np.ones((20, 20)), requires_grad=True)
 
 
+def share():
+    x = qkv.tensor(np.ones((20, 20)))
+    y = qkv.exp(x)
+    return y.numpy(), np.asarray(y), np.from_dlpack(y), y.__dlpack__(), qkv.tensor(y.numpy()), qkv.tensor([1, 2])
+
+
+def compute():
+    x = parameter()
+    y = (2.0 / (x[1:] @ x.T + 3.0)).reshape(-1)
+    y[0].item(), y > 1.0, repr(y), copy.deepcopy(x), list(x)
+    x[0, 0] = 3.0
+
+
+def differentiate():
+    x = parameter()
+    p = Swish()(x @ x)
+    g = qkv.backward(p.sum(), keep=[p], create_graph=True)
+    qkv.backward(g[x].sum())[x]
+    (Swish()(x) @ x).sum()  # a graph that nobody walks
+
+
+def train():
+    model = qkv.Model({'model': {'num_layers': 1, 'd_model': 8, 'num_heads': 2, 'd_ff': 8}}, vocabulary_size=5, max_length=4)
+    optimizer = qkv.adamw(model.parameters())
+    loss = qkv.cross_entropy(model([[0, 1, 2]], training=True), np.array([[1, 2, 3]]))
+    optimizer.step(qkv.backward(loss), grad_clip=1.0)
+    optimizer.state
+
+
 class LeakTest(unittest.TestCase):
     def check(self, f):
         def in_use():
@@ -65,32 +94,10 @@ class LeakTest(unittest.TestCase):
                 return
         self.fail(f'objects of Python and bytes of which each round leaves so many: {np.array(rounds).tolist()}')
 
-    def test_arrays_and_tensors(self):
-        def share():
-            x = qkv.tensor(np.ones((20, 20)))
-            y = qkv.exp(x)
-            return y.numpy(), np.asarray(y), np.from_dlpack(y), y.__dlpack__(), qkv.tensor(y.numpy()), qkv.tensor([1, 2])
-
-        self.check(share)
-
-    def test_operators_indices_and_copies(self):
-        def compute():
-            x = parameter()
-            y = (2.0 / (x[1:] @ x.T + 3.0)).reshape(-1)
-            y[0].item(), y > 1.0, repr(y), copy.deepcopy(x), list(x)
-            x[0, 0] = 3.0
-
-        self.check(compute)
-
-    def test_gradients(self):
-        def differentiate():
-            x = parameter()
-            p = Swish()(x @ x)
-            g = qkv.backward(p.sum(), keep=[p], create_graph=True)
-            qkv.backward(g[x].sum())[x]
-            (Swish()(x) @ x).sum()  # a graph that nobody walks
-
-        self.check(differentiate)
+    def test_what_is_done_over_and_over(self):
+        for f in (share, compute, differentiate, train, lambda: qkv.gradcheck(lambda x: Swish()(x), [np.ones(2)]).to_text()):
+            with self.subTest(f):
+                self.check(f)
 
     def test_ops_that_keep_their_own_results(self):
         """In a circle that Python's collector has to see through a graph of C++: each way to hold a result."""
@@ -148,20 +155,6 @@ class LeakTest(unittest.TestCase):
                     wrong()
 
         self.check(err)
-
-    def test_steps_of_a_model(self):
-        def train():
-            model = qkv.Model({'model': {'num_layers': 1, 'd_model': 8, 'num_heads': 2, 'd_ff': 8}}, vocabulary_size=5,
-                              max_length=4)
-            optimizer = qkv.adamw(model.parameters())
-            loss = qkv.cross_entropy(model([[0, 1, 2]], training=True), np.array([[1, 2, 3]]))
-            optimizer.step(qkv.backward(loss), grad_clip=1.0)
-            optimizer.state
-
-        self.check(train)
-
-    def test_gradient_checks(self):
-        self.check(lambda: qkv.gradcheck(lambda x: Swish()(x), [np.ones(2)]).to_text())
 
     def test_a_run(self):
         with Folder() as folder:

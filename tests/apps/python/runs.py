@@ -1,7 +1,9 @@
 """A run that is trained in a second, for tests, and the command line beside Python."""
 
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -24,6 +26,21 @@ class Folder:
 
     def __exit__(self, *error):
         self._made.__exit__(*error)
+
+
+def interrupted(call: str, folder) -> str:
+    """What a program prints that ctrl-c reaches in a call, which prints a first line by itself."""
+    script = f"import qkv, runs, sys\ntry:\n    {call}\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+    environment = dict(os.environ, PYTHONPATH=f"{Path(__file__).parent}:{os.environ['PYTHONPATH']}")
+    with subprocess.Popen([sys.executable, "-B", "-c", script, folder], env=environment, stdout=subprocess.PIPE,
+                          text=True) as process:
+        while process.stdout.readline() not in ("go\n", ""):
+            pass
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    if process.returncode != 0:
+        raise AssertionError(f"{call} ended with {process.returncode}: {rest}")
+    return rest
 
 
 def qkv_program(*words, folder=None) -> subprocess.CompletedProcess:

@@ -1,4 +1,4 @@
-"""Tensors and the arrays of NumPy and PyTorch: what is shared, what is copied, how long it lives, and what is refused."""
+"""Tensors and the arrays of NumPy: what is shared, what is copied, how long it lives, and what is refused."""
 
 import copy
 import ctypes
@@ -155,7 +155,7 @@ class DLPackTest(unittest.TestCase):
     def test_a_capsule_that_is_none_is_refused(self):
         place = ctypes.create_string_buffer(64)
         for name in (None, b'', b'other', b'dltensor_versioned'):
-            with self.assertRaisesRegex(qkv.Error, '__dlpack__ of Given gave PyCapsule, which is no "dltensor"'):
+            with self.assertRaisesRegex(qkv.Error, '__dlpack__ of Given gave PyCapsule, which is not "dltensor"'):
                 qkv.tensor(Given(capsule(place, name)))
         for nothing in (None, 3, np.zeros(2)):
             with self.assertRaisesRegex(qkv.Error, '__dlpack__ of Given gave (NoneType|int|numpy.ndarray), which is no'):
@@ -169,28 +169,9 @@ class DLPackTest(unittest.TestCase):
         for changed, text in (({'data': None}, 'the capsule of DLPack has no numbers'),
                               ({'shape': None}, 'has 1 axes and no shape; there may be up to 8'),
                               ({'ndim': -1}, 'has -1 axes; there may'), ({'ndim': 1 << 30}, 'has 1073741824 axes; there'),
-                              ({'device': (2, 0)}, "not in the CPU's memory"), ({'lanes': 2}, 'is none of the types here')):
+                              ({'device': (2, 0)}, "not in the CPU's memory"), ({'lanes': 2}, 'is not one of the types here')):
             with self.assertRaisesRegex(qkv.Error, text):
                 qkv.tensor(Given(capsule(Numbers(**{**right, **changed}))))
-
-    def test_pytorch_shares_memory_both_ways(self):
-        try:
-            import torch
-        except ImportError:
-            self.skipTest('there is no PyTorch')
-        for dtype in (torch.float32, torch.float64, torch.int64, torch.bfloat16):
-            t = torch.ones(2, 3, dtype=dtype)
-            x = qkv.tensor(t)
-            self.assertEqual(x.dtype, {torch.float32: 'f32', torch.float64: 'f64', torch.int64: 'i64',
-                                       torch.bfloat16: 'bf16'}[dtype])
-            self.assertEqual(address(x.numpy()), t.data_ptr())
-            self.assertEqual(torch.from_dlpack(x).data_ptr(), t.data_ptr())
-        t = torch.arange(6.0).reshape(2, 3).T
-        np.testing.assert_array_equal(qkv.tensor(t).numpy(), t.numpy())
-        t = torch.arange(6.0)
-        x = qkv.tensor(t)
-        del t
-        np.testing.assert_array_equal(x.numpy(), np.arange(6.0))
 
 
 class TypesTest(unittest.TestCase):
@@ -250,7 +231,7 @@ class TypesTest(unittest.TestCase):
         self.assertEqual(list(range(5))[qkv.tensor(3)], 3)
         self.assertEqual(qkv.tensor([4.0, 5.0])[qkv.tensor(-1)].item(), 5.0)
         for wrong in (qkv.tensor(1.0), qkv.tensor(True), qkv.tensor([1, 2])):
-            with self.assertRaisesRegex(TypeError, 'is no index: one number of i64 is'):
+            with self.assertRaisesRegex(TypeError, 'is not an index: one number of i64 is'):
                 range(wrong)
 
     def test_a_list_of_tensors_is_not_taken_for_numbers(self):

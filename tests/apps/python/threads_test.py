@@ -180,35 +180,27 @@ print('ends', flush=True)
 class EndTest(unittest.TestCase):
     """A daemon's thread that computes does not disturb the end of the program."""
 
+    def expect_printed(self, program, text):
+        result = subprocess.run([sys.executable, '-W', 'ignore', '-c', program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, text, ''), program)
+
     def check(self, step, wait=0.0, times=5):
         for i in range(times):
             program = END.format(step=step, wait=wait + 0.003 * i)
-            result = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=60)
-            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, 'ends\n', ''), step)
+            self.expect_printed(program, 'ends\n')
 
-    def test_while_it_multiplies(self):
-        self.check('qkv.matmul(x, x)')
-
-    def test_while_it_calls_back(self):
-        self.check('y = Twice()(x)')
-
-    def test_while_it_differentiates(self):
-        self.check('qkv.backward(Twice()(qkv.tanh(x @ x)).sum())')
-
-    def test_while_it_checks_gradients(self):
-        self.check('runs.set(); qkv.gradcheck(lambda x: qkv.tanh(x @ x), [np.ones((4, 4))], order=2)')
-
-    def test_while_it_trains(self):
+    def test_whatever_it_does_then(self):
+        for step in ('qkv.matmul(x, x)', 'y = Twice()(x)', 'qkv.backward(Twice()(qkv.tanh(x @ x)).sum())',
+                     'runs.set(); qkv.gradcheck(lambda x: qkv.tanh(x @ x), [np.ones((4, 4))], order=2)'):
+            self.check(step)
+        self.check('Twice.forward = lambda self, x: runs.set() or time.sleep(100); Twice()(x)', times=2)
         self.check('runs.set(); import tempfile; qkv.train({"data": {"task": "reverse"}, "train": {"steps": 100000}}, '
                    'out=tempfile.mkdtemp() + "/run", quiet=True)', wait=0.5, times=2)
-
-    def test_while_it_sleeps_in_an_op(self):
-        self.check('Twice.forward = lambda self, x: runs.set() or time.sleep(100); Twice()(x)', times=2)
 
     def test_an_array_that_an_engine_holds_outlives_python(self):
         program = ('import numpy as np, qkv\nkept = [qkv.exp(qkv.tensor(np.ones(9), requires_grad=True))]\n'
                    'kept.append(kept)\nimport sys\nsys.modules["keeps"] = kept')
-        self.assertEqual(subprocess.run([sys.executable, '-c', program]).returncode, 0)
+        self.expect_printed(program, '')
 
     def test_a_child_does_not_wait_for_its_parents_threads(self):
         program = END.format(step='qkv.matmul(x, x)', wait=0) + """
@@ -218,8 +210,7 @@ if not child:
     sys.exit(0)
 print(os.waitpid(child, 0)[1])
 """
-        result = subprocess.run([sys.executable, '-W', 'ignore', '-c', program], capture_output=True, text=True, timeout=60)
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, 'ends\n0\n', ''))
+        self.expect_printed(program, 'ends\n0\n')
 
 
 if __name__ == '__main__':

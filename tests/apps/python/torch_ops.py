@@ -1,9 +1,15 @@
 """The formula of each op in PyTorch: of the shape of the result, the inputs, and the op's attributes."""
 
+import importlib
 import math
+import os
+import sys
 
 import torch
 import torch.nn.functional as F
+
+sys.path.append(os.environ['QKV_SOURCE_DIR'] + '/tools')
+models = importlib.import_module('pytorch_models')
 
 
 def tensor(array):
@@ -41,23 +47,11 @@ def fold(shape, x, kernel, before):
 
 
 def depthwise(shape, x, weight, bias=None, before=0):
-    kernel = weight.shape[2]
-    taps = windows(x, kernel, before).reshape(*x.shape[:2], kernel, x.shape[2])
-    y = (taps * weight[:, 0].T).sum(2)
-    return y if bias is None else y + bias
+    return models.convolution(x, weight, bias, before, groups=x.shape[2])
 
 
 def cross_entropy(shape, logits, targets, ignored, label_smoothing):
     return F.cross_entropy(logits, tensor(targets), ignore_index=ignored, label_smoothing=label_smoothing, reduction='none')
-
-
-def rotary(shape, x, first_position):
-    pairs = x.shape[-1] // 2
-    positions = first_position + torch.arange(x.shape[1], dtype=x.dtype)
-    angles = positions[:, None] * 10000.0 ** (-torch.arange(pairs, dtype=x.dtype) / pairs)
-    cos, sin = angles.cos()[None, :, None], angles.sin()[None, :, None]
-    a, b = x[..., 0::2], x[..., 1::2]
-    return torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
 
 
 TORCH_OPS = {
@@ -85,7 +79,7 @@ TORCH_OPS = {
     'masked_fill': lambda shape, x, mask, value: x.masked_fill(tensor(mask), value),
     'matmul': lambda shape, a, b, transpose_a, transpose_b: (a.mT if transpose_a else a) @ (b.mT if transpose_b else b),
     'linear': lambda shape, x, weight, bias=None: F.linear(x, weight, bias),
-    'rotary': rotary,
+    'rotary': lambda shape, x, first_position: models.rotary(x, first_position),
     'depthwise_convolution': depthwise,
     'unfold': lambda shape, x, kernel, before: windows(x, kernel, before),
     'fold': fold,
@@ -104,7 +98,7 @@ TORCH_OPS = {
     'log_softmax': lambda shape, x: F.log_softmax(x, -1),
     'cross_entropy': cross_entropy,
     'layer_norm': lambda shape, x, weight, bias=None, epsilon=1e-5: F.layer_norm(x, x.shape[-1:], weight, bias, epsilon),
-    'rms_norm': lambda shape, x, weight, epsilon: x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt() * weight,
+    'rms_norm': lambda shape, x, weight, epsilon: models.rms_norm(x, weight, epsilon),
     'embedding': lambda shape, table, index: table[tensor(index)].reshape(shape),
     'gather': lambda shape, x, axis, index: x.gather(axis, tensor(index)),
     'scatter_add': lambda shape, x, axis, index: torch.zeros(shape, dtype=x.dtype).scatter_add(axis, tensor(index), x),

@@ -3,10 +3,6 @@
 import contextlib
 import copy
 import io
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 import unittest
@@ -16,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import qkv
-from runs import CONFIG, Folder, error_of, qkv_program
+from runs import CONFIG, Folder, error_of, interrupted, qkv_program
 
 
 def train(config=CONFIG, **options):
@@ -94,22 +90,10 @@ class TrainTest(unittest.TestCase):
                 np.testing.assert_array_equal(tensor.numpy(), whole.parameters[name].numpy())
 
     def test_ctrl_c_saves_and_is_a_keyboard_interrupt(self):
-        script = ("import qkv, runs, sys\n"
-                  "config = dict(runs.CONFIG, train=dict(runs.CONFIG['train'], steps=1000000))\n"
-                  "try:\n"
-                  "    qkv.train(config, out=sys.argv[1], listener=lambda s: s.step == 3 and print('go', flush=True))\n"
-                  "except KeyboardInterrupt:\n"
-                  "    print('interrupted')\n")
+        call = ("qkv.train(dict(runs.CONFIG, train=dict(runs.CONFIG['train'], steps=1000000)), out=sys.argv[1], "
+                "listener=lambda s: s.step == 3 and print('go', flush=True))")
         with Folder() as folder:
-            environment = dict(os.environ, PYTHONPATH=f"{Path(__file__).parent}:{os.environ['PYTHONPATH']}")
-            with subprocess.Popen([sys.executable, "-B", "-c", script, folder / "a"], env=environment,
-                                  stdout=subprocess.PIPE, text=True) as process:
-                for line in process.stdout:
-                    if line == "go\n":
-                        process.send_signal(signal.SIGINT)
-                        break
-                rest = process.stdout.read()
-            self.assertEqual(process.returncode, 0)
+            rest = interrupted(call, folder / "a")
             self.assertRegex(rest, r"(?s)stopped after step \d+ of 1000000; saved\. .*\ninterrupted\n$")
             self.assertTrue((folder / "a/checkpoints/last.safetensors").exists())
 

@@ -61,7 +61,7 @@ class OptimizerTest(unittest.TestCase):
     def test_refuses_what_is_no_parameter(self):
         x = qkv.tensor(np.zeros(2), requires_grad=True)
         for wrong in (np.zeros(2), x * 2.0):
-            with self.assertRaisesRegex(qkv.Error, 'is no parameter'):
+            with self.assertRaisesRegex(qkv.Error, 'is not a parameter'):
                 qkv.adam([wrong])
         optimizer = qkv.sgd([x])
         for gradients in ([], [np.zeros(3)], qkv.backward(qkv.tensor(np.zeros(1), requires_grad=True).sum())):

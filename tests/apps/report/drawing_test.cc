@@ -6,8 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/report/axis.h"
-#include "apps/report/figure_html.h"
-#include "apps/report/svg.h"
+#include "apps/report/svg/svg.h"
+#include "apps/report/writers/figure_html.h"
+#include "apps/report/writers/text_chart.h"
 #include "tests/html_check.h"
 
 namespace qkv {
@@ -231,6 +232,73 @@ TEST(FigureTest, WhatIsNotANumberIsNowhere) {
     const std::string html = drawn_in_english(figure);
     EXPECT_EQ(count_of(html, "nan") + count_of(html, "inf"), 0) << html;
   }
+}
+
+// The sum of all numbers in a text, each with a weight of its own.
+double sum_of_numbers(const std::string& text) {
+  const std::regex kNumber("-?[0-9]+(\\.[0-9]+)?");
+  double sum = 0, place = 0;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), kNumber);
+       at != std::sregex_iterator(); ++at) {
+    sum += std::stod(at->str()) * (2 + std::cos(++place));
+  }
+  return sum;
+}
+
+TEST(FigureTest, EachStandsWhereItStood) {
+  HeatMap map = map_of(2, 3, 0.5);
+  map.numbers = {1, -0.5, 0.25, 0, 0.125, -1};
+  map.row_names = {"I", "have"};
+  map.row_axis = "queries";
+  HeatMap low = map_of(1, 12, 0.5);
+  low.row_axis = "an axis with a name that is longer than its rows are high";
+  low.column_axis = "columns";
+  for (int64_t i = 0; i < low.columns; ++i) low.column_names.emplace_back("a long name");
+  const LineChart chart = {.title = "loss",
+                           .x_label = "steps",
+                           .y_label = "loss",
+                           .log_y = true,
+                           .series = {{"a", {1, 2, 4}, {3, 2, 0.5}, {0.5, 0.5, 0.1}},
+                                      {.name = "b", .x = {1, 4}, .y = {1, 2}, .has_marks = false}},
+                           .levels = {{"by guessing", 2.5}}};
+  const std::pair<Figure, double> figures[] = {
+      {map, 14087.31},
+      {low, 41990.38},
+      {HeatMaps{.title = "two", .maps = {map, map}}, 20838.61},
+      {chart, 30933.71},
+      {Bars{.title = "", .bars = {"a", "b"}, .parts = {"c", "d"}, .shares = {{1, 2}, {0.5, 4}}},
+       7348.01},
+      {Paths{.title = "",
+             .paths = {{"one", {0, 1, 2}, {0, 1, 0.5}},
+                       {"two", {2, 1}, {0, 1}},
+                       {"three", {2}, {0}}}},
+       39999.87},
+      {Arcs{
+           .title = "", .queries = {"a", "b"}, .keys = {"c", "d"}, .weights = {0.1, 0.9, 0.6, 0.4}},
+       11758.15},
+      {Picture{.title = "",
+               .rows = 2,
+               .columns = 4,
+               .patch = 2,
+               .pixels = {0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1},
+               .weights = {0.75, 0.25}},
+       9391.52}};
+  for (const auto& [figure, sum] : figures) {
+    EXPECT_NEAR(sum_of_numbers(drawn_in_english(figure)), sum, 0.1);
+  }
+}
+
+TEST(TextChartTest, LinesHaveDotsAndMarksLieAbove) {
+  const LineChart chart = {
+      .title = "",
+      .series = {{"a", {0, 1, 2, 3}, {0, 3, 1, 2}},
+                 {.name = "b", .x = {0, 1, 2, 3}, .y = {3, 0, 2.5, 3}, .has_marks = false}}};
+  EXPECT_EQ(text_chart(chart, {.columns = 12, .rows = 4, .has_lines = true}),
+            "         3 │⠱⡀  ●  ⡠⠔⠒⠊⠉\n"
+            "           │ ⠱⡀   ⡰⠁   ●\n"
+            "           │  ⠱⡀ ⡰⠁●\n"
+            "         0 │●  ⠱⡰⠁\n"
+            "            0          3\n");
 }
 
 }  // namespace

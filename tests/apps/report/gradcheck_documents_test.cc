@@ -29,7 +29,7 @@ TEST(GradcheckDocumentsTest, ABackwardErrorIsInThePageAndInTheDocument) {
   EXPECT_EQ(first_wrong_tag(page), "");
   EXPECT_EQ(outside_reference(page), "");
   EXPECT_THAT(page, HasSubstr("<title>a &lt; b</title>"));
-  EXPECT_THAT(page, HasSubstr("<li>x: " + sentence + "</li>"));
+  EXPECT_THAT(page, HasSubstr("<pre>" + report.to_text() + "</pre>"));
 }
 
 }  // namespace

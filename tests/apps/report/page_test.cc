@@ -4,11 +4,11 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "apps/labs/texts.h"
-#include "apps/report/page_files.h"
-#include "apps/report/page_frame.h"
+#include "apps/labs/kit/lab_texts.h"
 #include "apps/report/report.h"
-#include "apps/report/section_extras.h"
+#include "apps/report/writers/page_files.h"
+#include "apps/report/writers/page_frame.h"
+#include "apps/report/writers/section_html.h"
 #include "tests/html_check.h"
 
 namespace qkv {
@@ -67,10 +67,10 @@ TEST(LabPageTest, AsksForNothingAndLetsOnlyItsOwnScriptRun) {
 TEST(LabPageTest, IsReadFromAbove) {
   const std::string page = report_page(report_with(measured()), kFirst);
   size_t before = 0;
-  for (const char* const part :
-       {"注意&lt;力&gt;", "What do you expect?", "It is less.", "<mfrac>", "<svg", "✓ holds if",
-        "Set right: It is.", "https://arxiv.org/abs/1706.03762", "What was measured",
-        "<td>far (beyond the condition)</td>"}) {
+  for (const char* const part : {"注意&lt;力&gt;", "What do you expect?", "It is less.",
+                                 "<div class=\"formula\">p = q / k</div>", "<svg", "✓ holds if",
+                                 "Set right: It is.", "https://arxiv.org/abs/1706.03762",
+                                 "Measurements", "<td>far (beyond the condition)</td>"}) {
     const size_t at = page.find(part, before);
     ASSERT_NE(at, std::string::npos) << part;
     before = at;
@@ -133,7 +133,7 @@ TEST(LabPageTest, WhatCannotBeTestedSaysWhy) {
   const std::string page = report_page(report_with(section), kFirst);
   place_of(page, "· not testable here</span>\nThere are no eyes here");
   EXPECT_EQ(page.find("What do you expect?"), std::string::npos);
-  EXPECT_EQ(page.find("What was measured"), std::string::npos);
+  EXPECT_EQ(page.find("Measurements"), std::string::npos);
 }
 
 TEST(NotePageTest, HasEachSentenceWithItsVerdictAndOnePicture) {

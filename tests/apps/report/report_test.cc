@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "apps/report/axis.h"
 #include "apps/report/statistics.h"
-#include "framework/core/columns.h"
 #include "framework/core/error.h"
+#include "framework/core/text/columns.h"
 
 namespace qkv {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "framework/core/error.h"
 #include "framework/io/files.h"
-#include "framework/nn/options.h"
+#include "framework/nn/layer_options.h"
 
 namespace qkv {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "framework/core/columns.h"
+#include "framework/core/text/columns.h"
 #include "tests/command_line_fixture.h"
 #include "tests/html_check.h"
 
@@ -153,8 +153,8 @@ TEST_F(PlotTest, OfManyPointsThePeaksAreKept) {
 
 TEST_F(PlotTest, FilesNeedNothingElseAndReplaceNothingElse) {
   make_run("runs/<b>&\"'", kTwoLines);
-  const ProcessResult result = qkv(
-      {"plot", "runs/<b>&\"'", "--svg", "a.svg", "--html", "a.html", "--csv", "a.csv", "--log"});
+  const ProcessResult result =
+      qkv({"plot", "runs/<b>&\"'", "--svg", "a.svg", "--out", "a.html", "--csv", "a.csv", "--log"});
   expect_success(result);
   EXPECT_THAT(result.output, HasSubstr("wrote a.svg\nwrote a.html\nwrote a.csv\n"));
   const std::string svg = in("a.svg"), html = in("a.html");

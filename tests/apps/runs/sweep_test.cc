@@ -112,7 +112,8 @@ TEST_F(SweepTest, GoesOnAfterAnyEnd) {
       EXPECT_EQ(result.exit_status, signal == SIGKILL ? 128 + SIGKILL : 130) << result.errors;
       EXPECT_EQ(result.errors, "");
       if (signal == SIGKILL) continue;
-      EXPECT_THAT(result.output, HasSubstr(" of 4 runs are finished; the same command goes on\n"));
+      EXPECT_THAT(result.output,
+                  HasSubstr(" of 4 runs are finished; the same command continues\n"));
     }
     expect_success(sweep(with(folder)));
     for (const char* run : {"steps=400,seed=1", "steps=400,seed=2", "steps=401,seed=1"}) {
@@ -238,6 +239,18 @@ TEST_F(SweepTest, ARunThatIsTooLargeFailsBeforeItHasAFolder) {
   expect_error(result, 1, "1 of 2 runs failed; the same command tries only that one again");
   EXPECT_THAT(result.output, HasSubstr("d_model=65536,seed=1 failed: "));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/d_model=65536,seed=1"));
+}
+
+// How a sweep tells a run of its share.
+TEST_F(SweepTest, ARunTakesNoMoreThanItsEnvironmentAllows) {
+  const ProcessResult result = qkv({"train", "tiny.toml"}, {.environment = {"QKV_THREADS=1"}});
+  expect_success(result);
+  EXPECT_THAT(result.output, HasSubstr(", 1 threads, "));
+  const ProcessResult refused =
+      qkv({"train", "tiny.toml", "--out", "small"}, {.environment = {"QKV_MEMORY=1000"}});
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("but only 1000 bytes are free"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "small"));
 }
 
 TEST_F(SweepTest, TheWeightsThatItsRunsBeginWithAreSaidInLines) {

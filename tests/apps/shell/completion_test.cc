@@ -33,6 +33,7 @@ class CompletionTest : public CommandLineFixture {
     write_bytes(folder_ / "runs/small/config.toml", kConfig);
     fs::create_directories(folder_ / "other");
     write_bytes(folder_ / "notes.txt", "");
+    fs::create_symlink(QKV_BINARY, folder_ / "qkv");  // which the scripts ask
   }
 
   // A script of that shell; the test is skipped where there is none.
@@ -41,7 +42,7 @@ class CompletionTest : public CommandLineFixture {
     const ProcessResult made = qkv({"completion", shell});
     expect_success(made);
     write_bytes(folder_ / ("completion." + shell), made.output);
-    Words command = {"/usr/bin/env", shell};
+    Words command = {"/usr/bin/env", "PATH=.:/usr/bin:/bin", shell};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {"-c", script});
     return run_process(command, {.folder = folder_.path()});
@@ -116,14 +117,15 @@ TEST_F(CompletionTest, FishOffersTheSame) {
               ElementsAre("model.position=rotary"));
   EXPECT_THAT(fish("qkv eval runs/sm"), Contains("runs/small"));
   EXPECT_THAT(fish("qkv eval r --split "), UnorderedElementsAre("val", "train"));
+  EXPECT_THAT(fish("qkv eval r --json=no"), ElementsAre("--json=notes.txt"));
 }
 
 TEST_F(CompletionTest, ZshOffersTheSame) {
   if (!is_there("zsh")) GTEST_SKIP() << "there is no zsh";
   // zsh completes for a person only: what the script asks of zsh's functions is looked at.
   const std::string script =
-      "compdef() { : }; _describe() { print -l $verbs }; compadd() { : }; "
-      "_arguments() { print -rl -- \"$@\" }; source ./completion.zsh; ";
+      "compdef() { : }; compset() { : }; _describe() { print -rl -- ${(P)2} }; "
+      "_files() { print -r -- _files $@ }; source ./completion.zsh; ";
   const auto asked = [&](const std::string& words, int current) {
     const ProcessResult result = in_shell(
         "zsh", {"-f"}, absl::StrCat(script, "words=(", words, "); CURRENT=", current, "; _qkv"));
@@ -132,11 +134,12 @@ TEST_F(CompletionTest, ZshOffersTheSame) {
   };
   EXPECT_THAT(asked("qkv t", 2),
               Contains("train:trains a model; writes a folder, by default runs/NAME"));
-  const Words train = asked("qkv train t", 3);
-  EXPECT_THAT(train, Contains("--resume[Continues the run in its folder; CONFIG may also be that "
-                              "folder]"));
-  EXPECT_THAT(train, Contains("*:CONFIG:_files -g \"*.toml(-.)\""));
-  EXPECT_THAT(asked("qkv eval r", 3), Contains(HasSubstr("--split=[")));
+  EXPECT_THAT(asked("qkv train --r", 3),
+              Contains("--resume:Continues the run in its folder; CONFIG may also be that folder"));
+  EXPECT_THAT(asked("qkv train t", 3), ElementsAre("_files -g *.toml(-.)"));
+  EXPECT_THAT(asked("qkv eval r", 3), ElementsAre("runs/small", "_files"));
+  EXPECT_THAT(asked("qkv eval --split=", 3), ElementsAre("--split=val", "--split=train"));
+  EXPECT_THAT(asked("qkv train t --set model.d_m", 5), Contains("model.d_model="));
 }
 
 TEST_F(CompletionTest, AnotherShellIsAnError) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/node.h"

@@ -39,7 +39,7 @@ GradcheckReport check_sum(const Gradient& gradient) {
       inputs, {.names = {"a", "b"}});
 }
 
-void expect_failure(const Gradient& gradient, const std::string& sentence) {
+void expect_failing_with(const Gradient& gradient, const std::string& sentence) {
   const GradcheckReport report = check_sum(gradient);
   EXPECT_EQ(report.verdict(), Verdict::kFail);
   EXPECT_EQ(report.to_text(), "FAIL  order 1  a f64[2, 3]: " + sentence +
@@ -48,7 +48,7 @@ void expect_failure(const Gradient& gradient, const std::string& sentence) {
 }
 
 TEST(BackwardErrorTest, AGradientOfTheWrongShapeFails) {
-  expect_failure(
+  expect_failing_with(
       [](const Tensor& dy) {
         return std::vector{dy, transpose(dy, 0, 1)};
       },
@@ -56,9 +56,9 @@ TEST(BackwardErrorTest, AGradientOfTheWrongShapeFails) {
 }
 
 TEST(BackwardErrorTest, TheWrongNumberOfGradientsFails) {
-  expect_failure([](const Tensor& dy) { return std::vector{dy}; },
-                 "my_sum: backward gave 1 gradient for 2 inputs");
-  expect_failure(
+  expect_failing_with([](const Tensor& dy) { return std::vector{dy}; },
+                      "my_sum: backward gave 1 gradient for 2 inputs");
+  expect_failing_with(
       [](const Tensor& dy) {
         return std::vector{dy, dy, dy};
       },
@@ -66,14 +66,15 @@ TEST(BackwardErrorTest, TheWrongNumberOfGradientsFails) {
 }
 
 TEST(BackwardErrorTest, ABackwardThatThrowsFails) {
-  expect_failure(
+  expect_failing_with(
       [](const Tensor& dy) {
         return std::vector{dy, matmul(dy, dy)};
       },
       "backward of my_sum: matmul: inner sizes differ: a f128[2, 3], b f128[2, 3]: 3 and "
       "2; did you mean transpose_b?");
-  expect_failure([](const Tensor&) -> std::vector<Tensor> { throw std::runtime_error("no idea"); },
-                 "backward of my_sum: no idea");
+  expect_failing_with(
+      [](const Tensor&) -> std::vector<Tensor> { throw std::runtime_error("no idea"); },
+      "backward of my_sum: no idea");
 }
 
 // The gradient is right, and cannot be differentiated again.
@@ -81,7 +82,7 @@ TEST(BackwardErrorTest, ABackwardOfTheBackwardThatThrowsFails) {
   const Gradient none = [](const Tensor&) -> std::vector<Tensor> {
     throw std::runtime_error("no idea");
   };
-  expect_failure(
+  expect_failing_with(
       [&](const Tensor& dy) {
         const Tensor same = apply<SumOfAll>({dy, zeros(dy.shape(), dy.dtype())}, none);
         return std::vector{same, same};

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/ops/examples.h"
+#include "framework/ops/support/op_examples.h"
 
 namespace qkv {
 

@@ -2,7 +2,7 @@
 
 #include "tests/framework/gradcheck/false_alarm.h"
 
-#include "framework/nn/examples.h"
+#include "framework/nn/layer_examples.h"
 
 namespace qkv {
 namespace {

@@ -49,26 +49,28 @@ TEST(GradcheckTest, PassesWhatIsRight) {
   }
 }
 
-TEST(GradcheckTest, CatchesAWrongSign) {
-  EXPECT_FALSE(check_cube([](auto& x, auto& dy) { return -cube_backward(x, dy); }).passed());
+TEST(GradcheckTest, CatchesWrongBackwards) {
+  const std::pair<const char*, Backward> of_the_cube[] = {
+      {"of the wrong sign", [](auto& x, auto& dy) { return -cube_backward(x, dy); }},
+      {"twice as large", [](auto& x, auto& dy) { return 2.0 * cube_backward(x, dy); }},
+      {"one in a million off",
+       [](auto& x, auto& dy) { return (1.0 + 1e-6) * cube_backward(x, dy); }},
+      {"undefined", [](auto&, auto&) { return Tensor(); }},
+      {"zero", [](auto& x, auto&) { return zeros(x.shape(), DType::f64); }},
+  };
+  for (const auto& [name, backward] : of_the_cube) {
+    EXPECT_FALSE(check_cube(backward).passed()) << name;
+  }
+  EXPECT_FALSE(check_softmax([](auto& x, auto& dy) { return softmax(x) * dy; }).passed())
+      << "a dropped term";
 }
 
-TEST(GradcheckTest, CatchesAFactor) {
+TEST(GradcheckTest, TheWorstElementComesFirst) {
   const GradcheckReport report =
       check_cube([](auto& x, auto& dy) { return 2.0 * cube_backward(x, dy); });
-  EXPECT_FALSE(report.passed());
-  const std::vector<ElementReport>& worst = report.inputs[0].worst;  // the worst first
+  const std::vector<ElementReport>& worst = report.inputs[0].worst;
   ASSERT_GT(worst.size(), 1u);
   EXPECT_GT(worst[0].error, worst.back().error);
-}
-
-TEST(GradcheckTest, CatchesAnErrorOfOneInAMillion) {
-  EXPECT_FALSE(
-      check_cube([](auto& x, auto& dy) { return (1.0 + 1e-6) * cube_backward(x, dy); }).passed());
-}
-
-TEST(GradcheckTest, CatchesADroppedTerm) {
-  EXPECT_FALSE(check_softmax([](auto& x, auto& dy) { return softmax(x) * dy; }).passed());
 }
 
 TEST(GradcheckTest, CatchesWhatASumIsBlindTo) {
@@ -77,11 +79,6 @@ TEST(GradcheckTest, CatchesWhatASumIsBlindTo) {
   const Tensor x = leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7});
   expect_close(doubled(x, ones({2, 3}, DType::f64)), zeros({2, 3}, DType::f64), {0.0, 1e-15});
   EXPECT_FALSE(check_softmax(doubled).passed());
-}
-
-TEST(GradcheckTest, CatchesAGradientThatIsLeftOut) {
-  EXPECT_FALSE(check_cube([](auto&, auto&) { return Tensor(); }).passed());
-  EXPECT_FALSE(check_cube([](auto& x, auto&) { return zeros(x.shape(), DType::f64); }).passed());
 }
 
 TEST(GradcheckTest, CatchesNaNAndInfinity) {
@@ -94,19 +91,6 @@ TEST(GradcheckTest, CatchesNaNAndInfinity) {
     EXPECT_FALSE(report.passed());
     EXPECT_EQ(report.inputs[0].worst[0].element, 4) << report.to_text();
   }
-}
-
-TEST(GradcheckTest, CatchesAFunctionThatIsNotFinite) {
-  const Tensor x = leaf({2}, {-1.0, 2.0});
-  EXPECT_FALSE(gradcheck([](auto in) { return log(in[0]); }, {&x, 1}).passed());
-}
-
-TEST(GradcheckTest, CatchesAKink) {
-  const Tensor x = leaf({2}, {0.0, 2.0});
-  const GradcheckReport report = gradcheck([](auto in) { return relu(in[0]); }, {&x, 1});
-  EXPECT_FALSE(report.passed());
-  EXPECT_EQ(report.inputs[0].verdict, Verdict::kUndecided);
-  EXPECT_EQ(report.inputs[0].worst[0].element, 0);
 }
 
 TEST(GradcheckTest, CatchesAWrongSecondOrderBehindARightFirst) {
@@ -130,12 +114,6 @@ TEST(GradcheckTest, CatchesASecondOrderThatForgetsTheCotangent) {
   EXPECT_TRUE(report.inputs[1].passed());
   EXPECT_EQ(report.inputs[2].name, "cotangent");
   EXPECT_FALSE(report.inputs[2].passed());
-}
-
-TEST(GradcheckTest, TakesSmallerStepsWhereAPoleIsNear) {
-  const Tensor x = leaf({2}, {1e-3, 2.0});
-  const GradcheckReport report = gradcheck([](auto in) { return log(in[0]); }, {&x, 1});
-  EXPECT_TRUE(report.passed()) << report.to_text();
 }
 
 TEST(GradcheckTest, TheReportNamesTheWorstElementOfEachInput) {
@@ -190,7 +168,7 @@ TEST(GradcheckTest, AllDerivativesAreCheckedAtOnceHoweverManyThereAre) {
     EXPECT_EQ(report.inputs[0].elements, 0);  // by themselves
     EXPECT_EQ(report.derivatives, size * size);
     EXPECT_LT(report.formulas[0].disagreement, 1e-18);
-    EXPECT_LT(report.formulas[0].told_to, 1e-17);
+    EXPECT_LT(report.formulas[0].resolved_to, 1e-17);
     return report.evaluations;
   };
   EXPECT_EQ(evaluations_of(10), evaluations_of(20));
@@ -249,42 +227,40 @@ TEST(GradcheckTest, LeavesItsInputsAsTheyWere) {
 }
 
 TEST(GradcheckTest, Misuse) {
-  const auto f = [](std::span<const Tensor> x) { return exp(x[0]); };
-  const Tensor narrow = zeros({2}, DType::bf16), wide = zeros({2}, DType::f64),
-               mask = zeros({2}, DType::boolean);
-  EXPECT_EQ(
-      error_of([&] {
-        gradcheck(f, {&narrow, 1});
-      }),
-      "gradcheck: needs f64 or f32: input 0 is bf16[2], which holds too few digits to tell a wrong "
-      "derivative from a rounded one");
-  EXPECT_EQ(error_of([&] {
-              gradcheck(f, {&mask, 1});
-            }),
-            "gradcheck: no input has a gradient: none is f64 or f32");
-  const Tensor undefined;
-  EXPECT_EQ(error_of([&] { gradcheck(f, {&undefined, 1}); }), "gradcheck: input 0 is undefined");
-  EXPECT_EQ(error_of([&] {
-              gradcheck([](auto) { return Tensor(); }, {&wide, 1});
-            }),
-            "gradcheck: the function gives an undefined tensor");
-  EXPECT_EQ(error_of([&] {
-              gradcheck(f, {&wide, 1}, {.order = 3});
-            }),
-            "gradcheck: order must be 1 or 2, not 3");
-  uint64_t calls = 0;
-  const auto restless = [&](auto x) { return dropout(x[0] + 1.0, 0.5, RandomStream(++calls)); };
-  const Tensor many = zeros({64}, DType::f64);
-  EXPECT_EQ(error_of([&] {
-              gradcheck(restless, {&many, 1});
-            }),
-            "gradcheck: the function gives different numbers each time it is called");
-  const auto changing = [&](auto x) { return add_scalar(x[0], ++calls > 2 ? 2.0 : 1.0); };
-  calls = 0;
-  EXPECT_EQ(error_of([&] {
-              gradcheck(changing, {&many, 1});
-            }),
-            "gradcheck: the function gives different numbers each time it is called");
+  const TensorFunction f = [](TensorSpan x) { return exp(x[0]); };
+  const TensorFunction nothing = [](TensorSpan) { return Tensor(); };
+  const Tensor wide = zeros({64}, DType::f64);
+  uint64_t draws = 0;
+  const TensorFunction restless = [&](TensorSpan x) {
+    return dropout(x[0] + 1.0, 0.5, RandomStream(++draws));
+  };
+  int calls = 0;
+  const TensorFunction changing = [&](TensorSpan x) {
+    return add_scalar(x[0], ++calls > 2 ? 2.0 : 1.0);
+  };
+  struct Case {
+    TensorFunction f;
+    Tensor x;
+    int order;
+    std::string error;
+  };
+  const Case cases[] = {
+      {f, zeros({2}, DType::bf16), 1,
+       "needs f64 or f32: input 0 is bf16[2], which holds too few digits to tell a wrong "
+       "derivative from a rounded one"},
+      {f, zeros({2}, DType::boolean), 1, "no input is f64 or f32, so there is nothing to check"},
+      {f, Tensor(), 1, "input 0 is undefined"},
+      {nothing, wide, 1, "the function gives an undefined tensor"},
+      {f, wide, 3, "order must be 1 or 2, not 3"},
+      {restless, wide, 1, "the function gives different numbers each time it is called"},
+      {changing, wide, 1, "the function gives different numbers each time it is called"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(error_of([&] {
+                gradcheck(c.f, {&c.x, 1}, {.order = c.order});
+              }),
+              "gradcheck: " + c.error);
+  }
 }
 
 }  // namespace

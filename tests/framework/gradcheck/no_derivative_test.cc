@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/kernels/elementwise.h"
+#include "framework/kernels/kernels.h"
 #include "tests/framework/gradcheck/scalar_function.h"
 #include "tests/framework/testing.h"
 

@@ -71,10 +71,7 @@ TEST(ResolutionTest, MistakesOfAHundredthInF32Fail) {
       const Tensor x = leaf({3}, random_point(3, seed));
       const GradcheckReport report = gradcheck(
           [&](std::span<const Tensor> in) {
-            const Tensor wrong = apply_scalars(
-                in[0], [](Float128 number) { return number; },
-                [](Float128) { return Float128(1.01); }, true);
-            return cast(coarse.f(through_f32(wrong)), DType::f64);
+            return cast(coarse.f(through_f32(with_factor(in[0], 1.01))), DType::f64);
           },
           {&x, 1}, {.seed = seed});
       EXPECT_NE(report.verdict(), Verdict::kPass) << coarse.name << "\n" << report.to_text();
@@ -112,9 +109,7 @@ GradcheckReport check_own(const Own& own, double mistake, uint64_t seed, double 
   const Scalars derivative = [&](Float128 at) {
     return after * mistake * in_float(own.derivative(in_float(at)));
   };
-  return gradcheck(
-      [&](std::span<const Tensor> in) { return apply_scalars(in[0], f, derivative, true); },
-      {&x, 1}, {.seed = seed});
+  return check_scalars(x, f, derivative, true, seed);
 }
 
 TEST(ResolutionTest, OpsOfOnesOwnInF32DoNotFail) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,18 @@ class ScalarFunction final : public Op {
 inline Tensor apply_scalars(const Tensor& x, const Scalars& f, const Scalars& derivative,
                             bool is_narrow) {
   return apply<ScalarFunction>({x}, f, derivative, is_narrow);
+}
+
+inline GradcheckReport check_scalars(const Tensor& x, const Scalars& f, const Scalars& derivative,
+                                     bool is_narrow, uint64_t seed) {
+  return gradcheck([&](TensorSpan in) { return apply_scalars(in[0], f, derivative, is_narrow); },
+                   {&x, 1}, {.seed = seed});
+}
+
+// x, with a gradient that is multiplied.
+inline Tensor with_factor(const Tensor& x, double factor) {
+  return apply_scalars(
+      x, [](Float128 number) { return number; }, [=](Float128) { return factor; }, true);
 }
 
 }  // namespace qkv

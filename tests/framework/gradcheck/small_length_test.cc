@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
+#include <functional>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
@@ -57,30 +58,24 @@ const SmallLength kSmallLengths[] = {
     {"exp(x / a)", [](const Tensor& x, double a) { return exp(x / a); }, {0.0, 1.0}},
 };
 
-Tensor point_of(const SmallLength& subject, double a) {
-  std::vector<double> at = subject.at;
+// The point and the length are in units of a.
+Subject subject_of(const SmallLength& small, double a) {
+  std::vector<double> at = small.at;
   for (double& x : at) x *= a;
-  return leaf({static_cast<int64_t>(at.size())}, at);
+  return {absl::StrCat(small.name, ", a = ", a),
+          [f = small.f, a](const Tensor& x) { return f(x, a); }, at};
 }
 
 TEST(SmallLengthTest, WhatIsRightPasses) {
-  for (const SmallLength& subject : kSmallLengths) {
-    for (const double a : kLengths) {
-      const Tensor x = point_of(subject, a);
-      for (uint64_t seed = 1; seed <= 5; ++seed) {
-        const GradcheckReport report =
-            gradcheck([&](std::span<const Tensor> in) { return subject.f(in[0], a); }, {&x, 1},
-                      {.seed = seed});
-        EXPECT_TRUE(report.passed()) << subject.name << ", a = " << a << "\n" << report.to_text();
-      }
-    }
+  for (const SmallLength& small : kSmallLengths) {
+    for (const double a : kLengths) expect_pass(subject_of(small, a), 5);
   }
 }
 
 // The gradient that the function seems to have from afar.
 TEST(SmallLengthTest, TheSlopeOfLargeStepsFails) {
   struct SlopeFromAfar {
-    SmallLength subject;
+    SmallLength small;
     PlantedBackward backward;
   };
   const SlopeFromAfar mistakes[] = {
@@ -92,14 +87,13 @@ TEST(SmallLengthTest, TheSlopeOfLargeStepsFails) {
        [](const Tensor&, const Tensor& dy) { return scale(dy, 1.0); }},
   };
   for (const SlopeFromAfar& mistake : mistakes) {
-    const SmallLength& subject = mistake.subject;
     for (const double a : kLengths) {
-      const auto f = [&](std::span<const Tensor> in) { return subject.f(in[0], a); };
+      const Subject subject = subject_of(mistake.small, a);
       for (uint64_t seed = 1; seed <= 5; ++seed) {
         const GradcheckReport report =
-            check_planted(f, mistake.backward, point_of(subject, a), {.seed = seed});
-        EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << ", a = " << a << "\n"
-                                                    << report.to_text();
+            check_planted([&](TensorSpan in) { return subject.f(in[0]); }, mistake.backward,
+                          subject.x(), {.seed = seed});
+        EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << "\n" << report.to_text();
       }
     }
   }

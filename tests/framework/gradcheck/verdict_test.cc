@@ -10,7 +10,7 @@
 #include "framework/graph/modes.h"
 #include "framework/graph/op_faces.h"
 #include "framework/graph/saved.h"
-#include "framework/nn/attention.h"
+#include "framework/nn/mixers/attention.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"

@@ -6,12 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "framework/io/large_file.h"
 #include "tests/temporary_folder.h"
 
 namespace qkv {
@@ -308,6 +311,12 @@ TEST(AppendFileTest, AFolderThatIsMovedTakesTheFileAlong) {
   EXPECT_EQ(message(file->append("three")),
             "cannot write " + (folder / "a/f") + ": No such file or directory");
   EXPECT_EQ(files_in(folder.path()), 0u);
+}
+
+TEST(LargeFileTest, WhereAllFilesHaveNamesItTriesOne) {
+  const absl::Status status = LargeFile::create("/proc/large").status();
+  EXPECT_TRUE(message(status).starts_with("cannot write /proc/large: ")) << status;
+  EXPECT_EQ(message(status).find(std::strerror(EOPNOTSUPP)), std::string::npos) << status;
 }
 
 TEST(CutLinesTest, CutsBeforeTheFirstLineThatIsNotKept) {

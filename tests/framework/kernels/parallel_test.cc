@@ -112,21 +112,6 @@ TEST_F(Parallel, WorkWithinAPieceIsDone) {
   EXPECT_EQ(sum, 800);
 }
 
-TEST_F(Parallel, SeveralCallersAreServed) {
-  set_num_threads(2);
-  std::atomic<int64_t> sum{0};
-  std::vector<std::thread> callers;
-  for (int caller = 0; caller < 4; ++caller) {
-    callers.emplace_back([&] {
-      for (int job = 0; job < 500; ++job) {
-        parallel_for(64, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(sum, 4 * 500 * 64);
-}
-
 TEST_F(Parallel, AnExceptionReachesTheCallerAndTheNextJobRuns) {
   for (const int threads : {1, 2}) {
     set_num_threads(threads);

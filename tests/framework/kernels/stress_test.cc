@@ -11,13 +11,13 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/parallel.h"
-#include "framework/kernels/product_log.h"
-#include "framework/ops/bf16.h"
+#include "framework/kernels/product/product_log.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/support/bf16.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

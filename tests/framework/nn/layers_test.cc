@@ -1,13 +1,11 @@
+#include "framework/nn/layers.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "framework/nn/dropout.h"
-#include "framework/nn/embedding.h"
-#include "framework/nn/feed_forward.h"
-#include "framework/nn/norm.h"
-#include "framework/nn/position.h"
+#include "framework/nn/mixers/position.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -25,14 +23,6 @@ TEST(LinearTest, IsXTimesTheTransposedWeightPlusBias) {
   layer.bias = Tensor();
   EXPECT_EQ(layer(constant({1, 2}, {1, 1}, DType::f64)).to_vector(),
             (std::vector<double>{3, 7, 11}));
-}
-
-TEST(EmbeddingTest, PicksRows) {
-  Initializer init = make_init();
-  Embedding layer(init, 3, 2, 1.0);
-  layer.weight = constant({3, 2}, {1, 2, 3, 4, 5, 6}, DType::f64);
-  const std::vector<int64_t> index = {2, 0};
-  EXPECT_EQ(layer(Tensor(Array::of({2}, index))).to_vector(), (std::vector<double>{5, 6, 1, 2}));
 }
 
 // [one-hot token, one-hot position] times the two tables, one above the other.

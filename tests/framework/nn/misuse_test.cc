@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/core/out_of_memory.h"
-#include "framework/nn/attention.h"
-#include "framework/nn/embedding.h"
-#include "framework/nn/examples.h"
-#include "framework/nn/key_value_cache.h"
-#include "framework/nn/norm.h"
-#include "framework/nn/position.h"
+#include "framework/core/memory/out_of_memory.h"
+#include "framework/nn/layer_examples.h"
+#include "framework/nn/layers.h"
+#include "framework/nn/mixers/attention.h"
+#include "framework/nn/mixers/key_value_cache.h"
+#include "framework/nn/mixers/position.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
 #include "framework/optim/optimizer.h"
 #include "tests/framework/ops/misuse_arguments.h"
 #include "tests/framework/testing.h"

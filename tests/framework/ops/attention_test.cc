@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "framework/autograd/backward.h"
-#include "framework/core/storage.h"
+#include "framework/core/memory/storage.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -10,8 +10,8 @@
 #include "framework/autograd/backward.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/support/op_examples.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "framework/ops/elementwise.h"
+#include "framework/ops/support/elementwise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(ElementwiseTest, IsCheckedInF128) {
   const GradcheckReport right = check(derivative);
   EXPECT_TRUE(right.passed()) << right.to_text();
   EXPECT_EQ(right.computed_in, "f128");
-  EXPECT_LT(right.formulas[0].told_to, 1e-18);
+  EXPECT_LT(right.formulas[0].resolved_to, 1e-18);
   const GradcheckReport wrong =
       check([](const Tensor& in) { return scale(sigmoid(in), 1 + 1e-12); });
   EXPECT_EQ(wrong.verdict(), Verdict::kFail) << wrong.to_text();

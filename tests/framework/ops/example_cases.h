@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/ops/examples.h"
+#include "framework/ops/support/op_examples.h"
 
 namespace qkv {
 

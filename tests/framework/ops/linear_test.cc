@@ -9,10 +9,10 @@
 #include "framework/core/random.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/kernels/random.h"
-#include "framework/ops/bf16.h"
-#include "framework/ops/examples.h"
+#include "framework/kernels/kernels.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/support/bf16.h"
+#include "framework/ops/support/op_examples.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -15,7 +15,7 @@
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

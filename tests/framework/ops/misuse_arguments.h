@@ -9,7 +9,7 @@
 
 #include "framework/core/random.h"
 #include "framework/graph/tensor.h"
-#include "framework/ops/examples.h"
+#include "framework/ops/support/op_examples.h"
 
 // What nobody should give an op: tensors that are undefined, empty, of enormous sizes, of the wrong
 // type; axes, sizes and numbers without end.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/error.h"
-#include "framework/core/out_of_memory.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/ops/misuse_arguments.h"
 
@@ -32,6 +32,15 @@ Call unary(const char* op, F f) {
   return {op, [f](Draw& d) {
             const Tensor x = d.tensor();
             return Made{f(x), dims(x)};
+          }};
+}
+
+// What has another argument, too, and the shape of x.
+template <class F>
+Call of_shape_of_x(const char* op, F f) {
+  return {op, [f](Draw& d) {
+            const Tensor x = d.tensor();
+            return Made{f(x, d), dims(x)};
           }};
 }
 
@@ -94,21 +103,10 @@ std::vector<Call> listed_calls() {
       binary("div", [](auto& a, auto& b) { return div(a, b); }),
       binary("pow", [](auto& a, auto& b) { return pow(a, b); }),
       binary("maximum", [](auto& a, auto& b) { return maximum(a, b); }),
-      {"scale",
-       [](Draw& d) {
-         const Tensor x = d.tensor();
-         return Made{scale(x, d.number()), dims(x)};
-       }},
-      {"add_scalar",
-       [](Draw& d) {
-         const Tensor x = d.tensor();
-         return Made{add_scalar(x, d.number()), dims(x)};
-       }},
-      {"pow",
-       [](Draw& d) {
-         const Tensor x = d.tensor();
-         return Made{pow(x, d.number()), dims(x)};
-       }},
+      of_shape_of_x("scale", [](auto& x, Draw& d) { return scale(x, d.number()); }),
+      of_shape_of_x("add_scalar", [](auto& x, Draw& d) { return add_scalar(x, d.number()); }),
+      of_shape_of_x("div", [](auto& x, Draw& d) { return div(x, d.number()); }),
+      of_shape_of_x("pow", [](auto& x, Draw& d) { return pow(x, d.number()); }),
       unary("neg", [](auto& x) { return neg(x); }),
       unary("exp", [](auto& x) { return exp(x); }),
       unary("log", [](auto& x) { return log(x); }),
@@ -170,11 +168,7 @@ std::vector<Call> listed_calls() {
          if (d.with_probability(0.3)) options.dropout = d.number();
          return Made{attention(query, key, value, options), dims(query)};
        }},
-      {"rotary",
-       [](Draw& d) {
-         const Tensor x = d.tensor();
-         return Made{rotary(x, d.size()), dims(x)};
-       }},
+      of_shape_of_x("rotary", [](auto& x, Draw& d) { return rotary(x, d.size()); }),
       {"convolution",
        [](Draw& d) {
          const Tensor x = d.tensor();
@@ -381,16 +375,9 @@ std::vector<Call> listed_calls() {
          shape.push_back(classes);
          return Made{y, shape};
        }},
-      {"dropout",
-       [](Draw& d) {
-         const Tensor x = d.tensor();
-         return Made{dropout(x, d.number(), RandomStream(3)), dims(x)};
-       }},
-      {"cast",
-       [](Draw& d) {
-         const Tensor x = d.tensor();
-         return Made{cast(x, d.dtype()), dims(x)};
-       }},
+      of_shape_of_x("dropout",
+                    [](auto& x, Draw& d) { return dropout(x, d.number(), RandomStream(3)); }),
+      of_shape_of_x("cast", [](auto& x, Draw& d) { return cast(x, d.dtype()); }),
   };
 }
 

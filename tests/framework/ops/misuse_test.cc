@@ -10,11 +10,11 @@
 #include <set>
 
 #include "framework/autograd/backward.h"
-#include "framework/core/out_of_memory.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/support/op_examples.h"
 #include "tests/framework/ops/misuse_arguments.h"
 #include "tests/framework/testing.h"
 

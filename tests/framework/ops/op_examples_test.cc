@@ -1,5 +1,7 @@
 // What every op must hold, proved on the examples that stand in its file.
 
+#include "framework/ops/support/op_examples.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/ops/example_cases.h"
 #include "tests/framework/testing.h"

@@ -4,7 +4,6 @@
 
 #include "framework/core/error.h"
 #include "framework/optim/optimizer.h"
-#include "framework/optim/schedule.h"
 
 namespace qkv {
 namespace {
@@ -26,13 +25,6 @@ TEST(SgdTest, WithMomentumAddsUpGradients) {
   EXPECT_NEAR(first(w.tensor), 1.0 - kRate * 2.0, 1e-15);
   optimizer->step(gradient, kRate);
   EXPECT_NEAR(first(w.tensor), 1.0 - kRate * 2.0 - kRate * (0.9 * 2.0 + 2.0), 1e-15);
-}
-
-TEST(AdamTest, TheFirstStepIsTheLearningRateWhateverTheGradient) {
-  const NamedParameter w = make_parameter("w", {2}, 1.0);
-  const auto optimizer = make_optimizer({.kind = OptimizerKind::kAdam, .weight_decay = 0.0}, {w});
-  optimizer->step(std::vector<Tensor>{full({2}, 1e-3, DType::f64)}, kRate);
-  EXPECT_NEAR(first(w.tensor), 1.0 - kRate, 1e-5);
 }
 
 TEST(AdamTest, FollowsTheFormulaOfThePaper) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "models/mixer.h"
+#include "models/mixer_kind.h"
 #include "tests/train/config/parsed.h"
 
 namespace qkv {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "train/config/suggest.h"
-#include "train/config/toml_text.h"
 
 namespace qkv {
 namespace {

@@ -98,10 +98,10 @@ TEST(LoadConfigTest, AFileThatIsNoConfigIsAnError) {
             "cannot read " + folder.path() + ": Is a directory");
   EXPECT_EQ(load_config("/proc/self/mem").status().message(),
             "cannot read /proc/self/mem: Input/output error");
-  EXPECT_EQ(
-      load_config("/dev/zero").status().message(),
-      "/dev/zero: is no config: it has more than 65536 bytes; a config is a short TOML file, which "
-      "names data with data.path");
+  EXPECT_EQ(load_config("/dev/zero").status().message(),
+            "/dev/zero: is not a config: it has more than 65536 bytes; a config is a short TOML "
+            "file, which "
+            "names data with data.path");
   write_bytes(folder / "binary", std::string("\x7f"
                                              "ELF\0\0\0",
                                              7));

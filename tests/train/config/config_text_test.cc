@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "framework/core/columns.h"
+#include "framework/core/text/columns.h"
 #include "tests/train/config/parsed.h"
 
 namespace qkv {

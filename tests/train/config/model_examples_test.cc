@@ -1,4 +1,7 @@
-// Every choice of [model] and [attention] is among the models whose gradients are checked.
+// Every choice of [model] and [attention] that has an effect is among the models whose gradients
+// are checked: it is in an example, which `qkv gradcheck` checks, or is checked here.
+
+#include "models/model_examples.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +9,11 @@
 #include <set>
 #include <string>
 
-#include "models/examples.h"
+#include "absl/strings/str_cat.h"
+#include "framework/gradcheck/gradcheck.h"
+#include "models/model_examples.h"
+#include "tests/train/config/parsed.h"
+#include "tests/train/loop/key_effects.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {
@@ -30,21 +37,25 @@ std::map<std::string, std::set<std::string>> values_in_examples() {
   return values;
 }
 
-TEST(ModelExamplesTest, EveryChoiceOfAConfigIsInAnExampleThatReadsIt) {
-  const std::map<std::string, std::set<std::string>> values = values_in_examples();
+TEST(ModelExamplesTest, EveryValueThatHasAnEffectHasRightGradients) {
+  std::map<std::string, std::set<std::string>> values = values_in_examples();
   Config defaults;
-  for (const Field& field : config_fields(defaults)) {
+  const std::vector<Field> fields = config_fields(defaults);
+  for (const KeyEffect& effect : effects()) {
+    const Field& field = *field_named(fields, effect.key);
     if (!is_of_models(field)) continue;
-    ASSERT_TRUE(values.contains(field.key())) << field.key() << " is in no example";
-    std::set<std::string> seen = values.at(field.key());
-    if (std::holds_alternative<bool*>(field.value)) {
-      EXPECT_EQ(seen.size(), 2u) << field.key();
-    } else if (field.is_text()) {
-      EXPECT_EQ(seen, std::set<std::string>(field.allowed.begin(), field.allowed.end()))
-          << field.key();
-    } else {
-      seen.erase(field.to_string());
-      EXPECT_FALSE(seen.empty()) << field.key() << " is what it is by default in all examples";
+    for (const std::string& value : effect.values.empty() ? field.allowed() : effect.values) {
+      if (!values[effect.key].insert(value).second) continue;
+      Overrides overrides = {"model.num_layers=1", "model.d_model=8", "model.d_ff=6"};
+      overrides.insert(overrides.end(), effect.around.begin(), effect.around.end());
+      if (!field.is_read) {
+        overrides.push_back(absl::StrCat(field.decided_by, "=", field.readers.front()));
+      }
+      overrides.push_back(absl::StrCat(effect.key, "=", value));
+      const OpExample example = model_example(parsed("", overrides).model);
+      const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(1));
+      EXPECT_TRUE(gradcheck(example.f, inputs, {.only_verdict = true}).passed())
+          << overrides.back();
     }
   }
 }

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
-#include "framework/nn/key_value_cache.h"
+#include "framework/nn/mixers/key_value_cache.h"
 #include "framework/ops/ops.h"
-#include "models/mixer.h"
+#include "models/mixer_kind.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {

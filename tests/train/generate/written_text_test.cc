@@ -82,5 +82,13 @@ TEST(WrittenTextTest, NoHalfOfACharacterIsShown) {
                                              "", "", "\uFFFD"}));
 }
 
+TEST(WrittenTextTest, AStopTakesWhatIsUnfinishedBehindItAlong) {
+  const Vocabulary bytes = Vocabulary::of_bytes();
+  WrittenText text(bytes, 'x', {"\uFFFD"}, "");
+  EXPECT_TRUE(text.add('a') && text.add(0xE2));
+  EXPECT_FALSE(text.add(0xC3));
+  EXPECT_EQ(text.text(), "a");
+}
+
 }  // namespace
 }  // namespace qkv

@@ -92,7 +92,7 @@ std::string text_of(unsigned parts) {
 // The values of a key's effect, as TOML.
 std::vector<std::string> values_of(const KeyEffect& effect, const Field& field,
                                    const std::string& folder) {
-  std::vector<std::string> values = effect.values.empty() ? field.allowed : effect.values;
+  std::vector<std::string> values = effect.values.empty() ? field.allowed() : effect.values;
   for (std::string& value : values) absl::StrReplaceAll({{"FOLDER", folder}}, &value);
   return values;
 }

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "data/tokenizer_json.h"
-#include "tests/data/idx_bytes.h"
-#include "tests/data/image_bytes.h"
+#include "data/text/tokenizer_json.h"
+#include "tests/data/images/idx_bytes.h"
+#include "tests/data/images/image_bytes.h"
 #include "tests/temporary_folder.h"
 #include "train/folder/checkpoint.h"
 #include "train/loop/train.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/train/config/parsed.h"
-#include "train/config/options.h"
+#include "train/config/train_options.h"
 #include "train/folder/metrics.h"
 
 namespace qkv {

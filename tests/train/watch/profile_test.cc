@@ -43,8 +43,17 @@ TEST(ProfilerTest, CountsCallsBytesAndOperationsForwardAndBackwardApart) {
   EXPECT_EQ(products.calls, 6);  // dx and dW
   EXPECT_EQ(products.flops, 3 * 120);
   EXPECT_EQ(row_of(profiler, "backward", "linear").flops, 0) << "they are those of its products";
+  EXPECT_EQ(row_of(profiler, "backward", "linear").bytes, 0) << "they are those of its products";
   EXPECT_EQ(row_of(profiler, "rest", "step").calls, 3);
   EXPECT_EQ(row_of(profiler, "rest", "backward").calls, 3);
+}
+
+TEST(ProfilerTest, ABackwardOfOneKernelMovesItsOutputAndItsGradient) {
+  Profiler profiler;
+  const Tensor x = parameter(Array::full({2, 3}, DType::f32, 1.0));
+  const ObservedSection section("step");
+  backward(sum(softmax(x)));
+  EXPECT_EQ(row_of(profiler, "backward", "softmax").bytes, 4 * (6 + 6));
 }
 
 TEST(ProfilerTest, WhatOnlyGivesANewShapeMovesNothing) {

@@ -22,6 +22,8 @@ TEST(ProgressTest, ADurationIsRoundedUp) {
   EXPECT_EQ(format_duration(0.95), "1 s");
   EXPECT_EQ(format_duration(8.2), "9 s");
   EXPECT_EQ(format_duration(184.5), "3 min 05 s");
+  EXPECT_EQ(format_duration(3599), "59 min 59 s");
+  EXPECT_EQ(format_duration(3600), "1 h 00 min");
   EXPECT_EQ(format_duration(7800), "2 h 10 min");
 }
 

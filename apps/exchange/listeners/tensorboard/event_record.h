@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-// What stands in the event files that TensorBoard reads, byte by byte, from the public definitions:
+// The bytes of the event files that TensorBoard reads, from the public definitions:
 //   a file    TFRecords, each the length of its data (u64), the masked CRC-32C of these bytes, the
 //             data, and its masked CRC-32C (u32 each, little-endian)
 //   data      an Event of tensorflow/core/util/event.proto, as a protocol buffer
@@ -17,7 +17,7 @@ std::string tf_record(std::string_view data);
 // CRC-32C (Castagnoli; RFC 3720, appendix B.4).
 uint32_t crc32c(std::string_view bytes);
 
-// What is told of one step.
+// The summary of one step.
 class EventSummary {
  public:
   void add_scalar(std::string_view tag, double value);

@@ -1,6 +1,6 @@
 // The arithmetic of a cell as a line: with names, or with the numbers put in. Long sums begin with their
 // largest terms, are folded, and open on demand; each operand leads to its cell.
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

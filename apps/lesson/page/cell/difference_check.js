@@ -1,6 +1,6 @@
 // The derivative beside what differences of the loss say, computed when there is time.
 import { finiteDifference, vCurvePoints } from "../tape/differences.js";
-import { element, svgElement } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

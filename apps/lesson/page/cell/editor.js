@@ -1,5 +1,5 @@
 // A number typed over the one that is there: what comes after it follows.
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { beforeNextFrame } from "../frame/next_frame.js";
 import { fullNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";

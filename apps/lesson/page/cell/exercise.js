@@ -1,8 +1,8 @@
 // In the panel of a hidden cell, instead of its number: a field to fill in, and hints, one after the other.
 import { arithmeticLine } from "./arithmetic.js";
 import { exerciseList, pathOfExercises } from "../chapters/exercises.js";
-import { element } from "../frame/dom.js";
-import { formula } from "../frame/formulas.js";
+import { element } from "../../../report/page/dom.js";
+import { formula } from "../../../report/page/formula.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { mistakes } from "../tape/mistakes.js";
 import { say } from "../texts/say.js";

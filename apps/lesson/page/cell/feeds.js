@@ -1,5 +1,5 @@
 // Which cells read the chosen one: by matrix, whole rows and columns in one name.
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { say } from "../texts/say.js";
 
 const mostNames = 12;

@@ -1,7 +1,7 @@
 // The right of the page: one cell, the arithmetic that made it, what checks it, what it feeds.
 import { arithmeticLine, arithmeticText } from "./arithmetic.js";
 import { DifferenceCheck } from "./difference_check.js";
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { editorOf } from "./editor.js";
 import { exercisePanel } from "./exercise.js";
 import { Expression } from "../ops/expression.js";

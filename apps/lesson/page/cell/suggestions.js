@@ -1,5 +1,5 @@
 // While no cell is chosen: three cells of the step that are worth a look.
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { Expression } from "../ops/expression.js";
 import { reasonForZero } from "../lesson/reasons.js";
 import { shortNumber } from "../ops/numbers.js";

@@ -1,6 +1,6 @@
 // Who gives how much to one query: lines from the query to the keys, as thick as their shares, and beside each the
 // wish of the loss, −dP; of two heads side by side.
-import { element, svgElement } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

@@ -2,7 +2,7 @@
 // and as high as the loss's wish for it, −dP. The area between a piece and the average wish is −dS:
 //   −dS_j = P_j (−dP_j − Σ_k P_k (−dP_k))
 // so what is above the average grows at the cost of what is below, and the areas add up to 0.
-import { element, svgElement } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

@@ -1,6 +1,6 @@
 // A detective: a mistake is planted in the backward pass, and its name is hidden. Marks and differences tell where
 // numbers are wrong; which formula makes them so is to be found.
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { comparerOf, mistakes } from "../tape/mistakes.js";
 import { symbolText } from "../lesson/symbols.js";
 import { say } from "../texts/say.js";

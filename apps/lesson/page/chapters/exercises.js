@@ -1,7 +1,7 @@
 // A hidden cell to fill in: one for each matrix of this layer that has something to compute.
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { Expression } from "../ops/expression.js";
-import { formula } from "../frame/formulas.js";
+import { formula } from "../../../report/page/formula.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say, stepText } from "../texts/say.js";
 

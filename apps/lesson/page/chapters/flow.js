@@ -1,7 +1,7 @@
 // The model as a flow, from the tokens to the loss and back: each station with a small map of its numbers
 // and one of its gradient, and a link to its step.
-import { element } from "../frame/dom.js";
-import { formula } from "../frame/formulas.js";
+import { element } from "../../../report/page/dom.js";
+import { formula } from "../../../report/page/formula.js";
 import { shortNumber } from "../ops/numbers.js";
 import { smallMap } from "../matrix/small_map.js";
 import { say } from "../texts/say.js";

@@ -1,6 +1,6 @@
 // Where a head is two numbers wide: queries and keys as arrows in the plane. The score is the inner product, the
 // pull on the query is −dQ. The tips can be moved, and every number follows.
-import { element, svgElement } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

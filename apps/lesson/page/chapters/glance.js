@@ -1,7 +1,7 @@
 // At a glance: each head of each layer as two small maps, P and its gradient.
 import { learningOf } from "../frame/learning.js";
 import { flowOf } from "./flow.js";
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { layerName } from "../lesson/layer_name.js";
 import { pictureOf } from "./picture.js";

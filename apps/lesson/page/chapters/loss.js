@@ -96,8 +96,8 @@ function lossStep(facts) {
         { symbol: "ℓ", value: loss, look: "rows", family: "p" },
       ],
     },
-    forward: "p = softmax(logits), ℓ = -frac{1}{N} Σ_t log p_{t,target}",
-    backward: ["dlogits = frac{1}{N} (p - y)"],
+    forward: "p = softmax(logits), ℓ = -Σ_t log p_{t,target} / N",
+    backward: ["dlogits = (p - y) / N"],
     invariants: ["rows_of_logits"],
   };
 }

@@ -1,5 +1,4 @@
 // Layer norms and RMS norms: before attention, before the feed-forward layer, before the logits.
-import { nameNormParts } from "./norm_names.js";
 import { shareThrough } from "./ledgers.js";
 import { sequencePart } from "./parts.js";
 import { firstGradientIsAtRightAngle, rowsOfFirstGradientSumToZero } from "../lesson/premises.js";
@@ -102,15 +101,50 @@ function normStepOf({ anatomy, queries }, { value, from, to, letter = "" }) {
     sequencePart(to, value, queries),
   ].filter(Boolean);
   const g = `g${letter}`;
-  const deviation = isLayerNorm ? "sqrt{σ^2 + ε}" : `sqrt{rowmean(${from}^2) + ε}`;
+  const deviation = isLayerNorm ? "√(σ^2 + ε)" : `√(rowmean(${from}^2) + ε)`;
   const mean = isLayerNorm ? ` - rowmean(${g} ∘ d${to})` : "";
   const changes = `${g} ∘ d${to}${mean} - x̂ ∘ rowmean(x̂ ∘ ${g} ∘ d${to})`;
   return {
     norm: { from, to, letter, epsilon: norm.epsilon, isLayerNorm },
     layout: { kind: "stack", parts },
     forward: isLayerNorm
-      ? `${to} = ${g} ∘ x̂ + b${letter}, x̂ = frac{${from} - μ}{${deviation}}`
-      : `${to} = ${g} ∘ x̂, x̂ = frac{${from}}{${deviation}}`,
-    backward: [`${back} = frac{1}{${deviation}} (${changes})`],
+      ? `${to} = ${g} ∘ x̂ + b${letter}, x̂ = (${from} - μ) / ${deviation}`
+      : `${to} = ${g} ∘ x̂, x̂ = ${from} / ${deviation}`,
+    backward: [`${back} = (${changes}) / ${deviation}`],
   };
+}
+
+// Names for what the backward pass of a layer norm computes on its way: 1/√(σ² + ε), x̂ and the two means.
+
+// norm: the forward op; the gradient of its output is known by `gradient`.
+function nameNormParts(anatomy, norm, gradient) {
+  const { program } = anatomy;
+  const own = program.ops.filter((op) => op.backward_of === norm.id);
+  const isFrom = (value, name) => anatomy.maker(value)?.op === name;
+  const source = (value) => {
+    const op = anatomy.op(value);
+    return op && ["reshape", "broadcast_to"].includes(op.op) ? source(op.inputs[0]) : op;
+  };
+  for (const op of own) {
+    if (op.op === "rsqrt") anatomy.call(op.output, "1/√(σ²+ε)");
+    if (op.op === "mul") {
+      const [a, b] = op.inputs.map(source);
+      if (isFrom(op.inputs[0], "sub") && b?.op === "rsqrt" && a.inputs[0] === norm.inputs[0]) {
+        anatomy.call(op.output, "x̂");
+      }
+    }
+    if (op.op === "scale") {
+      const sum = source(op.inputs[0]);
+      const name = sum?.op === "sum" ? nameOfMean(anatomy, sum.inputs[0], norm, gradient) : null;
+      if (name) anatomy.call(op.output, name);
+    }
+  }
+}
+
+function nameOfMean(anatomy, summed, norm, gradient) {
+  if (summed === norm.inputs[0]) return "μ";
+  const op = anatomy.op(summed);
+  if (op?.op !== "mul") return null;
+  if (op.inputs[0] === op.inputs[1]) return "σ²";
+  return op.inputs.includes(gradient) ? "mean(g∘d)" : "mean(x̂∘g∘d)";
 }

@@ -1,5 +1,5 @@
 // The picture that a Vision Transformer reads, cut into patches; shares of attention over them.
-import { element, svgElement } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 import { patchGrid } from "../lesson/sequences.js";

@@ -1,5 +1,5 @@
 // What the letter d means: one number of Q is moved, and the loss follows along a curve whose slope is dQ.
-import { element, svgElement } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { lossAlong } from "../tape/differences.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";

@@ -58,8 +58,8 @@ function scaleStep(facts) {
   const after = layer.positionBias === undefined ? scores : scaled;
   return {
     layout: { kind: "stack", parts: [raw, after] },
-    forward: `${after.symbol} = frac{Z}{sqrt{d_k}}`,
-    backward: [`dZ = frac{d${after.symbol}}{sqrt{d_k}}`],
+    forward: `${after.symbol} = Z / √d_k`,
+    backward: [`dZ = d${after.symbol} / √d_k`],
   };
 }
 

@@ -1,12 +1,13 @@
 // The same example at the steps of training that were kept: what each head looked at, how evenly,
 // the loss, and how large the gradient of each part of the model was.
-import { element } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { layerName } from "../lesson/layer_name.js";
 import { shortNumber } from "../ops/numbers.js";
 import { paintSmallMap, smallMap } from "../matrix/small_map.js";
-import { sparkline } from "./sparkline.js";
 import { say } from "../texts/say.js";
 import { meanEntropy, ofHead } from "../lesson/training.js";
+
+const lineSize = { width: 300, height: 30, inset: 3 };
 
 export const trainingChapter = {
   id: "training",
@@ -128,4 +129,45 @@ function seriesLine(steps, { kind, name, head, numbers }) {
     curve.markAt(i);
   };
   return { root, show };
+}
+
+// A line of numbers over the steps of training, with a mark at one of them.
+// Where numbers[i] at steps[i] stands. Sizes over several powers of ten go by their logarithm.
+function placesOf(steps, numbers, isLogarithmic) {
+  const level = isLogarithmic ? Math.log : (x) => x;
+  const levels = numbers.map((x) => (Number.isFinite(level(x)) ? level(x) : null));
+  const known = levels.filter((x) => x !== null);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const span = steps.at(-1) - steps[0] || 1;
+  const { width, height, inset } = lineSize;
+  return levels.map((x, i) => ({
+    x: inset + ((width - 2 * inset) * (steps[i] - steps[0])) / span,
+    y: x === null ? null : height - inset - ((height - 2 * inset) * (x - low)) / (high - low || 1),
+  }));
+}
+
+// {root, markAt(i)}
+function sparkline(steps, numbers, { isLogarithmic }) {
+  const places = placesOf(steps, numbers, isLogarithmic);
+  const points = places
+    .filter(({ y }) => y !== null)
+    .map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`);
+  const line = svgElement("line", { y1: 0, y2: lineSize.height, class: "at" });
+  const dot = svgElement("circle", { r: 3 });
+  const root = svgElement(
+    "svg",
+    { viewBox: `0 0 ${lineSize.width} ${lineSize.height}`, class: "sparkline", "aria-hidden": "true" },
+    svgElement("polyline", { points: points.join(" ") }),
+    line,
+    dot,
+  );
+  const markAt = (i) => {
+    const { x, y } = places[i];
+    line.setAttribute("x1", x);
+    line.setAttribute("x2", x);
+    dot.setAttribute("visibility", y === null ? "hidden" : "visible");
+    dot.setAttribute("cx", x);
+    dot.setAttribute("cy", y ?? 0);
+  };
+  return { root, markAt };
 }

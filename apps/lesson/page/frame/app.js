@@ -4,7 +4,7 @@ import { CellPanel } from "../cell/panel.js";
 import { chapterList, neighbours } from "./contents.js";
 import { themeColours } from "../matrix/colours.js";
 import { switchBar } from "./controls.js";
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { keptFocus } from "./focus.js";
 import { header } from "./header.js";
 import { showKeys } from "./keys.js";

@@ -1,5 +1,5 @@
 // The left of the page: seven chapters; the steps of the one that is open are listed below its name.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { say, stepText } from "../texts/say.js";
 
 const chaptersOfModel = ["input", "projections", "weights", "output", "prediction"];

@@ -1,5 +1,5 @@
 // The bar below: switches of the model, the order of the tokens, planted mistakes.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { attentionLayers } from "../tape/layers.js";
 import { mistakes } from "../tape/mistakes.js";
 import { isCausalFixed } from "../tape/settings.js";

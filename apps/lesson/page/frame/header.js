@@ -1,5 +1,5 @@
 // The top of the page: what is explained, whether it was checked, language and looks.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { learningNote } from "./learning.js";
 import { showKeys } from "./keys.js";
 import { shortNumber } from "../ops/numbers.js";

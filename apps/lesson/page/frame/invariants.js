@@ -1,5 +1,5 @@
 // What must hold whatever the numbers are: ✓ or ✗.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { invariantsOf } from "../lesson/invariants.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";

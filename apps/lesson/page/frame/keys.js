@@ -1,5 +1,5 @@
 // What keys do: a dialog that ? opens.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { say } from "../texts/say.js";
 
 const keys = [

@@ -1,5 +1,5 @@
 // Learning by hand: a button makes a step of gradient descent, and every chapter shows the moved numbers.
-import { element, svgElement } from "./dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

@@ -1,6 +1,6 @@
 // The shares of a gradient by the paths on which they came.
-import { element } from "./dom.js";
-import { formula } from "./formulas.js";
+import { element } from "../../../report/page/dom.js";
+import { formula } from "../../../report/page/formula.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

@@ -1,5 +1,5 @@
 // What a planted mistake did: which gradients of this layer are wrong, and by how much.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { symbolText } from "../lesson/symbols.js";
 import { shortNumber } from "../ops/numbers.js";
 import { comparerOf } from "../tape/mistakes.js";

@@ -4,8 +4,8 @@
 import { arithmeticLine } from "../cell/arithmetic.js";
 import { tellingCellOf } from "../cell/suggestions.js";
 import { isOfModel, stepsInOrder } from "./contents.js";
-import { element } from "./dom.js";
-import { formula } from "./formulas.js";
+import { element } from "../../../report/page/dom.js";
+import { formula } from "../../../report/page/formula.js";
 import { Expression } from "../ops/expression.js";
 import { HeatMap, powerOf } from "../matrix/heat_map.js";
 import { questionNow } from "./step_head.js";

@@ -1,7 +1,7 @@
 // Above the matrices: the name of the step, layer and head, what it is and why, and a question.
 import { caseBanner } from "../chapters/detective.js";
 import { isOfModel, neighbours } from "./contents.js";
-import { element, saveText } from "./dom.js";
+import { element, saveText } from "../../../report/page/dom.js";
 import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger_table.js";
 import { mistakeNote } from "./mistake_note.js";

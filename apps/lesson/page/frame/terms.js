@@ -1,5 +1,5 @@
 // Words and symbols that say what they mean when they are pointed at or chosen.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { hasText, namesOfTable } from "../../../report/texts/texts.js";
 import { languageNow, say } from "../texts/say.js";
 

@@ -1,5 +1,5 @@
 // The tokens in their order: dragged, or moved with the arrow keys, they change places.
-import { element } from "./dom.js";
+import { element } from "../../../report/page/dom.js";
 import { say } from "../texts/say.js";
 import { indexOfTokens, tokenText } from "../lesson/sequences.js";
 

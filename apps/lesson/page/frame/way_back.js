@@ -1,8 +1,8 @@
 // The way back as a route of its own: the chain of gradients from the loss, each with its norm; and of a
 // step what arrives, by what it is multiplied, and what leaves.
 import { flowStations, stationOf } from "../chapters/flow.js";
-import { element } from "./dom.js";
-import { formula } from "./formulas.js";
+import { element } from "../../../report/page/dom.js";
+import { formula } from "../../../report/page/formula.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

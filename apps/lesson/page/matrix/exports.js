@@ -1,6 +1,6 @@
 // Out: a matrix as CSV, SVG or LaTeX.
 import { colourScale, isDeep } from "./colours.js";
-import { element, saveText } from "../frame/dom.js";
+import { element, saveText } from "../../../report/page/dom.js";
 import { fullNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 

@@ -1,7 +1,7 @@
 // One matrix: a heat map on a canvas, what is marked on a second one, and a cell of a grid that the
 // keys move.
 import { colourBytes, isDeep } from "./colours.js";
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { indexIn } from "../lesson/looks.js";
 import { marksOf, paintMarks } from "./marks.js";
 import { isFocusOfReader } from "../frame/focus.js";

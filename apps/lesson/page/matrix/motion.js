@@ -1,6 +1,6 @@
 // What a chosen cell is the sum of runs into it: a row and a column that meet in an inner product,
 // addends in their sum. Decoration only: it comes after everything, and nothing waits for it.
-import { element } from "../frame/dom.js";
+import { element } from "../../../report/page/dom.js";
 import { marksOf } from "./marks.js";
 
 const duration = 260; // milliseconds

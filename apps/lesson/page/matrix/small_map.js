@@ -1,6 +1,6 @@
 // A matrix as a picture of itself, a pixel a cell.
 import { colourBytes, colourScale } from "./colours.js";
-import { element, svgElement } from "../frame/dom.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 
 const mapSize = 92;
 

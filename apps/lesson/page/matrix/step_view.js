@@ -2,8 +2,8 @@
 // their gradients.
 import { fitBoard } from "./board.js";
 import { colourScale } from "./colours.js";
-import { element } from "../frame/dom.js";
-import { formula } from "../frame/formulas.js";
+import { element } from "../../../report/page/dom.js";
+import { formula } from "../../../report/page/formula.js";
 import { beforeNextFrame } from "../frame/next_frame.js";
 import { explained, meaningOf } from "../frame/terms.js";
 import { symbolText } from "../lesson/symbols.js";

@@ -12,6 +12,13 @@ export function bytesOfBase64(base64) {
   return bytes;
 }
 
+// What the page was given, as text: it stands there in zlib's format, in base64.
+/** @param {string} packed */
+export async function unpacked(packed) {
+  const bytes = new Blob([bytesOfBase64(packed.trim())]);
+  return new Response(bytes.stream().pipeThrough(new DecompressionStream("deflate"))).text();
+}
+
 // {"f64": "<base64>"}, or another of the types, to a Float64Array.
 /** @param {PackedNumbers} numbers */
 export function decodeNumbers(numbers) {

@@ -1,7 +1,7 @@
 // The same model with one setting of its structure changed: other heads, positions, projections. The
 // engine recorded a tape of each, which is unpacked when the page has been shown.
 import { Tape } from "./tape.js";
-import { unpacked } from "./unpacked.js";
+import { unpacked } from "../ops/numbers.js";
 
 export class Forms {
   /** @param {Tape} recorded */

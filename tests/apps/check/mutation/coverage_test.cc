@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "apps/check/mutation/example_checks.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"

@@ -1,7 +1,5 @@
 // What examples hold in f32 and with several threads, for every op.
 
-#include "apps/check/mutation/example_checks.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/check/mutation/coverage.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/ops/example_cases.h"
 #include "tests/framework/testing.h"

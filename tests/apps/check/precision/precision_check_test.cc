@@ -14,7 +14,7 @@
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/graph/saved.h"
-#include "framework/nn/examples.h"
+#include "framework/nn/layer_examples.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 

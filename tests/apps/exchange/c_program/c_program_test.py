@@ -1,4 +1,4 @@
-"""Models, exported as programs in C: they have qkv's logits, and write what qkv generate writes.
+"""Decoders, exported as programs in C: they have qkv's logits, and write what qkv generate writes.
 
 Run by tests/apps/exchange/c_program/run. The models have each choice of a config at least once; with `all` all models are
 tried. Runs are of a few steps in f32.
@@ -12,15 +12,15 @@ import tempfile
 
 import numpy
 
-from every_model import QKV, TRAIN, every_model, is_exported, qkv, settings_text, train, write_images
+from every_model import TRAIN, every_model, qkv, settings_text, train
+from tensor_file import read_tensors
 
 TOLERANCE = 1e-5  # of the largest logit
 COMPILER = ["cc", "-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-NUMBERS = {"F64": numpy.float64, "F32": numpy.float32, "I64": numpy.int64, "BOOL": numpy.bool_}
 
 
 def can_be_exported(settings):
-    return is_exported(settings) and settings["model.kind"] != "encoder_decoder" and settings["data.task"] != "idx"
+    return settings["model.kind"] == "decoder" and settings["model.mixer"] == "attention"
 
 
 def covering(models):
@@ -33,15 +33,10 @@ def covering(models):
     return chosen
 
 
-def read_tensors(path):
-    data = pathlib.Path(path).read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    metadata = header.pop("__metadata__", {})
-    return metadata, {
-        name: numpy.frombuffer(data[start:][slice(*entry["data_offsets"])], NUMBERS[entry["dtype"]]).reshape(entry["shape"])
-        for name, entry in header.items()
-    }
+def export(run):
+    qkv("export", run, "--c", "model.c")
+    if not os.path.exists("model"):  # which is the same for every run
+        subprocess.run([*COMPILER, "model.c", "-o", "model", "-lm"], check=True)
 
 
 def ask(prompt, *more):
@@ -49,37 +44,31 @@ def ask(prompt, *more):
 
 
 def questions(run, settings):
-    """Prompts, and the logits after each. Where the end of a row is padding, its beginning is none."""
+    """Prompts, and the logits after each."""
     qkv("eval", run, "--export", f"{run}/batches.safetensors")
     _, tensors = read_tensors(f"{run}/batches.safetensors")
     metadata, _ = read_tensors(f"{run}/checkpoints/best.safetensors")
     texts = json.loads(metadata["vocabulary"])
-    tokens, logits, padding = (tensors.get(name) for name in ("inputs.0", "logits.0", "inputs.0.1"))
+    tokens, logits = tensors["inputs.0"], tensors["logits.0"]
+    causal = settings["attention.causal"]  # else logits know the whole sequence
     for row in range(3):
-        if settings["model.kind"] == "decoder":
-            causal = settings.get("attention.causal", True)  # else logits know the whole sequence
-            for length in (1, 4, tokens.shape[1]) if causal else (tokens.shape[1],):
-                yield "".join(texts[i] for i in tokens[row, :length]), logits[row, length - 1]
-        elif padding is None or not padding[row].any():
-            yield "".join(texts[i] for i in tokens[row]), logits[row]
+        for length in (1, 4, tokens.shape[1]) if causal else (tokens.shape[1],):
+            yield "".join(texts[i] for i in tokens[row, :length]), logits[row, length - 1]
 
 
 def compare(run, settings):
     """The largest difference of a logit, as a share of the largest logit."""
-    qkv("export", run, "--c", "model.c")
-    subprocess.run([*COMPILER, "model.c", "-o", "model", "-lm"], check=True)
-    worst, asked = 0.0, 0
+    export(run)
+    worst = 0.0
     for prompt, expected in questions(run, settings):
         made = numpy.array([float(line.split("\t")[1]) for line in ask(prompt, "0").splitlines()])
         assert made.shape == expected.shape
         difference = abs(made - expected).max() / (abs(expected).max() or 1.0)
         worst = worst if difference <= worst else difference  # NaN as well
-        asked += 1
-        for count in ([], ["12"]) if settings["model.kind"] == "decoder" else [[]]:
+        for count in ([], ["12"]):
             sizes = ["--max-new-tokens", *count] if count else []
             written = qkv("generate", run, "--prompt", prompt, "--temperature", "0", *sizes)
             assert ask(prompt, *count) == written, (written, settings_text(settings))
-    assert asked > 0
     return worst
 
 
@@ -89,8 +78,7 @@ def ask_what_is_new():
     pathlib.Path("pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
     pairs = {"data.task": "pairs", "data.path": "pairs.tsv", "model.kind": "decoder"}
     run = train("new", {**TRAIN, **pairs, "train.precision": "f32", "model.d_model": 12, "data.context": 30})
-    qkv("export", run, "--c", "model.c")
-    subprocess.run([*COMPILER, "model.c", "-o", "model", "-lm"], check=True)
+    export(run)
     for prompt in ("word 🙂i", "Wörd ab", "Öl", "word ai"):
         written = qkv("generate", run, "--prompt", prompt, "--temperature", "0")
         assert ask(prompt) == written, (prompt, written, ask(prompt))
@@ -99,7 +87,6 @@ def ask_what_is_new():
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        write_images()
         models = [model for model in every_model() if can_be_exported(model)]
         if sys.argv[1:] != ["all"]:
             models = covering(models)
@@ -111,10 +98,6 @@ def main():
             worst = max(worst, difference)
         print(f"{len(models)} models: logits differ by at most {worst:.1e} of the largest")
         ask_what_is_new()
-        refused = train("refused", {**TRAIN, "model.kind": "encoder_decoder", "data.task": "reverse"})
-        result = subprocess.run([QKV, "export", refused, "--c", "refused.c"], capture_output=True, text=True)
-        assert result.returncode == 2 and "model.kind" in result.stderr, result.stderr
-        assert not os.path.exists("refused.c") and not os.path.exists("refused.c.bin")
         os.chdir("/")
 
 

@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
-from report import Skipped
+from report import Skipped, expect
 
 _driver = None
 
@@ -43,26 +44,37 @@ def driver():
 
 
 def begin_test() -> None:
-    """As if no other test had been there before."""
+    """As if no other test had been there before, but that its page is still open."""
     if _driver is not None:
-        _driver.get("about:blank")
         command("Emulation.clearDeviceMetricsOverride")
         prefer()
-        console()
-        requests()
+        for log in ("browser", "performance"):
+            _driver.get_log(log)
 
 
 def close() -> None:
+    global _driver
     if _driver is not None:
         _driver.quit()
+    _driver = None
+
+
+def leave() -> None:
+    """So that who opens the same page opens it anew."""
+    driver().get("about:blank")
+
+
+def is_open(path) -> bool:
+    """With the functions of in_page.js."""
+    uri = Path(path).absolute().as_uri()
+    return driver().current_url.split("#")[0] == uri and script("return 'pageTests' in window")
 
 
 def open_page(path, address: str = "") -> None:
     """Anew, until it is drawn: a lesson is unpacked first."""
-    driver().get("about:blank")
+    leave()
     driver().get(Path(path).absolute().as_uri() + address)
-    driver().execute_async_script("""
-        const done = arguments[0];
+    wait_for("""
         const root = document.getElementById("lesson");
         const drawn = () => requestAnimationFrame(() => setTimeout(done));
         if (!root || root.firstChild) drawn();
@@ -74,11 +86,15 @@ def script(source: str, *arguments):
     return driver().execute_script(source, *arguments)
 
 
+def wait_for(source: str, *arguments):
+    """What it gives to done()."""
+    return driver().execute_async_script(f"const done = arguments[arguments.length - 1]; {source}", *arguments)
+
+
 def comes_true(condition: str) -> bool:
     """Whether a condition of JavaScript is true within ten seconds: what a key begins may end in a later task."""
-    return driver().execute_async_script("""
-        const [source, done] = arguments;
-        const condition = new Function(`return ${source}`);
+    return wait_for("""
+        const condition = new Function(`return ${arguments[0]}`);
         const end = performance.now() + 10000;
         const look = () => (condition() ? done(true) : performance.now() > end ? done(false) : setTimeout(look, 20));
         look();""", condition)
@@ -87,6 +103,18 @@ def comes_true(condition: str) -> bool:
 def command(name: str, **parameters):
     """Of the DevTools protocol."""
     return driver().execute_cdp_cmd(name, parameters)
+
+
+CODES = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36,
+         "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "?": 191}
+
+
+def press(key: str) -> None:
+    text = {"Enter": "\r", " ": ""}.get(key, key if len(key) == 1 else "")
+    code = CODES.get(key) or ord(key.upper())
+    typed = {"key": key, "code": key, "windowsVirtualKeyCode": code, **({"text": text} if text else {})}
+    command("Input.dispatchKeyEvent", type="keyDown", **typed)
+    command("Input.dispatchKeyEvent", type="keyUp", **typed)
 
 
 def resize(width: int, height: int = 900) -> None:
@@ -109,8 +137,12 @@ def uncaught() -> list:
     return [message for message in console() if "Uncaught" in message] if _driver is not None else []
 
 
-def requests() -> list:
-    """The addresses that were asked for since the last look."""
+def expect_quiet(page, where: str) -> None:
+    """Since the last look the page asked for no other file or server, and said nothing on the console."""
     messages = [json.loads(entry["message"])["message"] for entry in driver().get_log("performance")]
-    sent = [message for message in messages if message["method"] == "Network.requestWillBeSent"]
-    return [message["params"]["request"]["url"] for message in sent]
+    sent = [message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+    own = Path(page).absolute().as_uri()
+    asked = [url for url in sent if not url.startswith(("about:", "data:", "blob:")) and re.split("[#?]", url)[0] != own]
+    expect(not asked, f"{where}: asks for {asked}")
+    said = console()
+    expect(not said, f"{where}: on the console: {said}")

@@ -11,7 +11,7 @@ import shutil
 import struct
 import subprocess
 import zlib
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -167,10 +167,57 @@ def run(name: str, config: str, *settings: str) -> Path:
     return made_once(f"run-{name}", [str(path), *options], train) / "run"
 
 
+# Every character is dangerous, and so is the name of the run; a folder's is without /.
+HOSTILE = "@=+-</script><script>window.broken=1</script>'\"`${1}&lt;😀中文<b>\\\r,\n\x01"
+HOSTILE_NAME = "<script>window.broken=1<b>'\"`${1}&lt;😀中文\\"
+
+
+def hostile_run() -> Path:
+    """The smallest of models, on a text of such characters."""
+    config = (f"name = {json.dumps(HOSTILE_NAME, ensure_ascii=False)}\n[data]\ntask = \"text\"\nlength = 12\n"
+              "[model]\nkind = \"decoder\"\nnum_layers = 1\n[optimizer]\nkind = \"adamw\"\n[train]\nsteps = 1\n")
+
+    def write(here):
+        (here / "hostile.txt").write_text(HOSTILE * 40, encoding="utf-8")
+        (here / "hostile.toml").write_text(config, encoding="utf-8")
+
+    here = made_once("hostile-text", [config, HOSTILE], write)
+    return run("hostile", str(here / "hostile.toml"), f"data.path={json.dumps(str(here / 'hostile.txt'))}")
+
+
+def changed_run(of: Path, name: str, change) -> Path:
+    """A run like another, whose parameters change(name, numbers) has changed."""
+
+    def make(here):
+        target = here / "run/checkpoints/last.safetensors"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(of / "config.toml", here / "run")
+        target.write_bytes(with_numbers((of / "checkpoints/last.safetensors").read_bytes(), change))
+
+    return made_once(f"run-{name}", [str(of), name], make) / "run"
+
+
+def with_numbers(checkpoint: bytes, change) -> bytes:
+    [length] = struct.unpack("<Q", checkpoint[:8])
+    header = json.loads(checkpoint[8:8 + length])
+    data = bytearray(checkpoint[8 + length:])
+    metadata = header.pop("__metadata__")
+    for name, tensor in header.items():
+        begin, end = tensor["data_offsets"]
+        if tensor["dtype"] == "F32":
+            numbers = list(struct.unpack(f"<{(end - begin) // 4}f", data[begin:end]))
+            change(name, numbers)
+            data[begin:end] = struct.pack(f"<{len(numbers)}f", *numbers)
+    header["__metadata__"] = {key: text for key, text in metadata.items() if not key.startswith("xxh3")}
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(data)
+
+
 # The sizes of a lesson all differ, as far as they can, so that no shape is right by chance.
 DIGITS = ["data.alphabet=5", "data.length=3", "data.validation_examples=10"]
 
 
+@cache
 def three_words() -> Lesson:
     return example("three-words")
 
@@ -179,24 +226,29 @@ def example(name: str) -> Lesson:
     return Lesson(name, ["--example", name])
 
 
+@cache
 def decoder_run() -> Path:
     return run("decoder", "reverse", *DIGITS, "train.checkpoint_interval=4")
 
 
+@cache
 def decoder() -> Lesson:
     return Lesson("decoder", [decoder_run(), "--prompt", "012="])
 
 
+@cache
 def encoder_decoder() -> Lesson:
     return Lesson("encoder-decoder", [run("encoder-decoder", "reverse_seq2seq", *DIGITS, "model.num_layers=1"),
                                       "--prompt", "012="])
 
 
+@cache
 def classifier() -> Lesson:
     settings = ["data.image_size=12", "data.validation_examples=10", "model.num_layers=1", "model.d_ff=16"]
     return Lesson("classifier", [run("classifier", "shapes", *settings)])
 
 
+@cache
 def text_classifier() -> Lesson:
     """Of tokens, after one that stands for the class."""
     settings = ["model.kind=classifier", "model.num_layers=1", "data.length=4", "data.validation_length=5",
@@ -204,18 +256,21 @@ def text_classifier() -> Lesson:
     return Lesson("text-classifier", [run("text-classifier", "parity", *settings), "--prompt", "10110="])
 
 
+@cache
 def rotary() -> Lesson:
     settings = ["model.position=rotary", "model.norm=post", "model.norm_kind=rms", "model.activation=silu",
                 "model.bias=false", "model.num_layers=1", "attention.window=2"]
     return Lesson("rotary", [run("rotary", "reverse", *DIGITS, *settings), "--prompt", "012="])
 
 
+@cache
 def wide_encoder_decoder() -> Lesson:
     """As large as models may be of which all is on a page."""
     settings = ["model.d_model=64", "model.num_heads=4", "model.d_ff=256", "train.steps=2", "train.eval_interval=2"]
     return Lesson("wide-encoder-decoder", [run("wide-encoder-decoder", "reverse_seq2seq", *settings)])
 
 
+@cache
 def deep_text() -> Lesson:
     """Too large to be on a page as a whole."""
     settings = ["model.num_layers=4", "model.d_model=128", "model.num_heads=4", "model.d_ff=512", "data.length=16",

@@ -10,7 +10,6 @@ import xml.etree.ElementTree as ElementTree
 
 import arithmetic
 import engine
-from hostile_test import text_run
 from page import Page, decoded
 from report import Skipped, expect, expect_equal, is_near
 
@@ -21,22 +20,6 @@ SHORT = 0.006  # three digits of a number
 def is_short_for(text: str, number: float) -> bool:
     found = arithmetic.number(text)
     return found == number or math.isnan(found) and math.isnan(number) or abs(found - number) <= SHORT * abs(number)
-
-
-def hostile() -> engine.Lesson:
-    """Its tokens are what is special in each of the formats, and what XML cannot write."""
-    return engine.Lesson("saved-hostile", [text_run("hostile"), "--prompt", "<&\",=+-@", "--target", "\n\x01'"])
-
-
-def saved_of(lesson, *kinds):
-    """(where, matrix with its numbers, what its menu saves: all, or of one kind) of every step."""
-    page = Page(lesson)
-    states = [{"step": step} for step in page.steps()]
-    for state, (matrices, saves) in zip(states, page.tour(states, "numberedMatrices", ["saves", *kinds])):
-        expect_equal([each["key"] for each in saves], [each["key"] for each in matrices], state["step"])
-        for matrix, saved in zip(matrices, saves):
-            matrix["numbers"] = decoded(matrix["numbers"])
-            yield f"{lesson.name}, {state['step']}, {matrix['key']}", matrix, saved
 
 
 def names_in(lesson) -> list:
@@ -50,61 +33,69 @@ def in_a_table(name: str) -> str:
     return f"'{name}" if name[0] in "=+-@\t\r" else name
 
 
-def test_saved_tables_have_all_digits_of_every_number():
-    for lesson in (engine.encoder_decoder(), engine.classifier(), hostile()):
-        for where, matrix, saved in saved_of(lesson, "CSV"):
-            heads, *lines = csv.reader(io.StringIO(saved["CSV"]["text"], newline=""), strict=True)
-            expect_equal((len(lines), len(heads) - 1), (matrix["rows"], matrix["columns"]), f"{where}: its size")
-            found = [float(text) for _, *texts in lines for text in texts]
-            expect_equal(found, list(matrix["numbers"]), where)
-            if matrix["key"] == "P" and lesson.name == "saved-hostile":
-                names = [in_a_table(name) for name in names_in(lesson)]
-                expect({"'=", "'+", "'-", "'@"} <= set(names), f"{where}: {names}")
-                expect_equal(heads[1:], names, f"{where}: the names of its columns")
-                expect_equal([line[0] for line in lines], names, f"{where}: the names of its rows")
+def expect_table(text: str, matrix: dict, names, where: str) -> None:
+    """All digits of every number."""
+    heads, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    expect_equal((len(lines), len(heads) - 1), (matrix["rows"], matrix["columns"]), f"{where}: its size")
+    expect_equal([float(text) for _, *texts in lines for text in texts], list(matrix["numbers"]), where)
+    if names:
+        names = [in_a_table(name) for name in names]
+        expect({"'=", "'+", "'-", "'@"} <= set(names), f"{where}: {names}")
+        expect_equal((heads[1:], [line[0] for line in lines]), (names, names), f"{where}: the names")
 
 
-def test_saved_pictures_have_a_cell_for_every_number_and_no_markup_from_names():
-    for lesson in (engine.decoder(), hostile()):
-        for where, matrix, saved in saved_of(lesson, "SVG"):
-            root = ElementTree.fromstring(saved["SVG"]["text"])
-            cells = root.findall(f"{SVG}rect")
-            texts = [each.text or "" for each in root.findall(f"{SVG}text")]
-            size = matrix["rows"] * matrix["columns"]
-            expect_equal(len(cells), size, f"{where}: how many cells")
-            expect_equal(len(list(root)), len(cells) + len(texts), f"{where}: something else is in it")
-            wrong = [(text, x) for text, x in zip(texts, matrix["numbers"]) if not is_short_for(text, x)]
-            expect(not wrong, f"{where}: {wrong[:3]}")
-            if matrix["key"] == "P" and lesson.name == "saved-hostile":
-                # a control character cannot be in XML
-                names = [name.replace("\x01", "\ufffd") for name in names_in(lesson)]
-                expect_equal(texts[size:], names * 2, f"{where}: the names")
+def expect_picture(text: str, matrix: dict, names, where: str) -> None:
+    """A cell for every number, and no markup from names."""
+    root = ElementTree.fromstring(text)
+    cells = root.findall(f"{SVG}rect")
+    texts = [each.text or "" for each in root.findall(f"{SVG}text")]
+    size = matrix["rows"] * matrix["columns"]
+    expect_equal(len(cells), size, f"{where}: how many cells")
+    expect_equal(len(list(root)), len(cells) + len(texts), f"{where}: something else is in it")
+    expect_short(texts[:size], matrix, where)
+    if names:
+        names = [name.replace("\x01", "\ufffd") for name in names]  # a control character cannot be in XML
+        expect_equal(texts[size:], names * 2, f"{where}: the names")
 
 
-def test_saved_formulas_have_every_number_in_latex():
-    for lesson in (engine.decoder(), hostile()):
-        for where, matrix, saved in saved_of(lesson, "TeX"):
-            shape = re.fullmatch(r"(\S.*) = \\begin\{bmatrix\}\n(.*)\n\\end\{bmatrix\}\n", saved["TeX"]["text"], re.S)
-            if not expect(shape, f"{where}: {saved['TeX']['text'][:80]!r}"):
-                continue
-            name, body = shape.groups()
-            expect_equal(name.count("{"), name.count("}"), f"{where}: the braces of {name}")
-            expect(name.isascii(), f"{where}: LaTeX has no {name!r}")
-            expect("e" not in body, f"{where}: a number as programs write it: {body[:80]!r}")
-            lines = [line.split(" & ") for line in body.split(" \\\\\n")]
-            sizes = {len(line) for line in lines}
-            expect_equal((len(lines), sizes), (matrix["rows"], {matrix["columns"]}), f"{where}: its size")
-            texts = [re.sub(r" \\cdot 10\^\{(-?\d+)\}", r"e\1", text) for line in lines for text in line]
-            texts = [text.replace("\\infty", "inf") for text in texts]
-            wrong = [(text, x) for text, x in zip(texts, matrix["numbers"]) if not is_short_for(text, x)]
-            expect(not wrong, f"{where}: {wrong[:3]}")
+def expect_formula(text: str, matrix: dict, _, where: str) -> None:
+    shape = re.fullmatch(r"(\S.*) = \\begin\{bmatrix\}\n(.*)\n\\end\{bmatrix\}\n", text, re.S)
+    if not expect(shape, f"{where}: {text[:80]!r}"):
+        return
+    name, body = shape.groups()
+    expect_equal(name.count("{"), name.count("}"), f"{where}: the braces of {name}")
+    expect(name.isascii(), f"{where}: LaTeX has no {name!r}")
+    expect("e" not in body, f"{where}: a number as programs write it: {body[:80]!r}")
+    lines = [line.split(" & ") for line in body.split(" \\\\\n")]
+    expect_equal((len(lines), {len(line) for line in lines}), (matrix["rows"], {matrix["columns"]}), f"{where}: its size")
+    texts = [re.sub(r" \\cdot 10\^\{(-?\d+)\}", r"e\1", text).replace("\\infty", "inf") for line in lines for text in line]
+    expect_short(texts, matrix, where)
 
 
-def test_saved_files_have_names_that_every_system_bears():
-    for where, _, saved in saved_of(engine.three_words()):
-        for kind in ("CSV", "SVG", "TeX"):
-            expect(re.fullmatch(rf"[A-Za-z0-9_-]+\.{kind.lower()}", saved[kind]["name"]),
-                   f"{where}: {saved[kind]['name']}")
+def expect_short(texts: list, matrix: dict, where: str) -> None:
+    wrong = [(text, x) for text, x in zip(texts, matrix["numbers"]) if not is_short_for(text, x)]
+    expect(not wrong and len(texts) == len(matrix["numbers"]), f"{where}: {wrong[:3]}")
+
+
+SAVED = {"CSV": expect_table, "SVG": expect_picture, "TeX": expect_formula}
+
+
+def hostile() -> engine.Lesson:
+    """Its tokens are what is special in each of the formats, and what XML cannot write."""
+    return engine.Lesson("saved-hostile", [engine.hostile_run(), "--prompt", "<&\",=+-@", "--target", "\n\x01'"])
+
+
+def test_what_a_matrix_is_saved_as_has_its_numbers_and_names():
+    for lesson in (engine.encoder_decoder(), hostile()):
+        for where, _, (matrices, saves) in Page(lesson).every_step("numberedMatrices", "saves"):
+            expect_equal([each["key"] for each in saves], [each["key"] for each in matrices], where)
+            for matrix, saved in zip(matrices, saves):
+                matrix["numbers"] = decoded(matrix["numbers"])
+                names = names_in(lesson) if matrix["key"] == "P" and lesson.name == "saved-hostile" else None
+                for kind, expect_saved in SAVED.items():
+                    expect_saved(saved[kind]["text"], matrix, names, f"{where}, {matrix['key']} as {kind}")
+                    expect(re.fullmatch(rf"[A-Za-z0-9_-]+\.{kind.lower()}", saved[kind]["name"]),
+                           f"{where}: no system bears the name {saved[kind]['name']}")
 
 
 # What the scripts of every lesson compute, and those of a decoder besides.
@@ -122,14 +113,12 @@ def test_the_script_of_every_step_computes_its_numbers():
     for lesson in engine.all_lessons() + [hostile(), engine.example("blackboard")]:
         page = Page(lesson)
         layer = page.layers()[-1]
-        page.go(layer=layer)
-        states = [{"layer": layer, "step": step, "head": page.heads(layer) - 1} for step in page.steps()]
         computed = set()
-        for state, (matrices, script) in zip(states, page.tour(states, "numberedMatrices", "numpyScript")):
+        steps = page.every_step("numberedMatrices", "numpyScript", layer=layer, head=page.heads(layer) - 1)
+        for where, state, (matrices, script) in steps:
             if not matrices or state["step"] == "heads":
-                expect(script is None, f"{state}: a script of nothing")
+                expect(script is None, f"{where}: a script of nothing")
                 continue
-            where = f"{lesson.name}, {state['step']}"
             if not expect(script, f"{where}: no script"):
                 continue
             names = run_script(script["text"], where)

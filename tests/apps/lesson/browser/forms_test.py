@@ -7,94 +7,6 @@ import engine
 from page import Page
 from report import expect, expect_equal
 
-ATTENTION = ["heads", "scores", "softmax", "sum", "concat", "output"]
-PRE = ["norm", "residual", "second_norm", "second_residual", "final_norm"]
-POST = ["norm_after", "residual", "second_residual", "second_norm_after"]
-MAPS = ["query", "key", "value", "ledger"]
-
-# name: config, prompt, settings, steps that its last layer has, and those that it has not
-FORMS = {
-    "plain": ("reverse", "012=", ["model.position=sinusoidal"],
-              [*ATTENTION, *PRE, *MAPS, "ledger_input", "scale", "mask"], POST[:1]),
-    "post": ("reverse", "012=", ["model.norm=post", "model.norm_kind=rms", "model.activation=relu"],
-             [*ATTENTION, *POST, *MAPS, "mask"], ["norm", "final_norm"]),
-    "normless": ("reverse", "012=", ["model.norm=none", "model.position=rotary"],
-                 [*ATTENTION, *MAPS, "residual", "second_residual", "query_rotation"],
-                 ["norm", "norm_after", "second_norm", "final_norm", "ledger_input"]),
-    "narrow": ("reverse", "012=", ["attention.heads=narrow", "model.position=none", "model.norm=post"],
-               [*ATTENTION, *POST, *MAPS], ["norm"]),
-    "wide": ("reverse", "012=", ["attention.heads=wide", "model.position=alibi", "attention.window=2"],
-             [*ATTENTION, *PRE, *MAPS, "position_bias", "mask"], []),
-    "shared-keys": ("reverse", "012=", ["attention.num_key_value_heads=1", "model.position=rotary"],
-                    [*ATTENTION, *MAPS, "query_rotation", "key_rotation"], []),
-    "one-map": ("reverse", "012=", ["attention.projections=shared", "model.position=relative"],
-                [*ATTENTION, "query", "key", "value", "position_bias"], []),
-    "two-maps": ("reverse", "012=", ["attention.projections=shared_key_value", "model.bias=false"],
-                 [*ATTENTION, *MAPS], []),
-    "bare": ("reverse", "012=", ["attention.projections=none", "model.scale_scores=false", "model.norm=post"],
-             ["scores", "softmax", "sum", "ledger", *POST], ["query", "key", "value", "scale"]),
-    "narrow-rotary": ("reverse", "012=", ["attention.heads=narrow", "model.position=rotary", "model.bias=false"],
-                      [*MAPS, "query_rotation"], []),
-    "encoder-decoder-post": ("reverse_seq2seq", "012=", ["model.norm=post", "model.norm_kind=rms"],
-                             [*ATTENTION, *POST, "query", "key", "value", "ledger_memory"], ["mask"]),
-    "encoder-decoder-narrow": ("reverse_seq2seq", "012=", ["attention.heads=narrow"],
-                               [*ATTENTION, *PRE, "query", "key", "value", "ledger_memory"], []),
-}
-
-
-def lesson_of(name: str) -> engine.Lesson:
-    config, prompt, settings, _, _ = FORMS[name]
-    return lesson_of_one_block(f"form-{name}", config, prompt, settings)
-
-
-def lesson_of_one_block(name: str, config: str, prompt: str, settings: list) -> engine.Lesson:
-    run = engine.run(name, config, *engine.DIGITS, "model.num_layers=1", *settings)
-    return engine.Lesson(name, [run, "--prompt", prompt])
-
-
-def expect_form(name: str) -> None:
-    _, _, _, has, has_not = FORMS[name]
-    expect_page(name, lesson_of(name), has, has_not, "nextFrame")  # which draws each step
-
-
-def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list, *looks) -> None:
-    page = Page(lesson)
-    for layer in dict.fromkeys((page.layers()[0], page.layers()[-1])):
-        head = page.heads(layer) - 1
-        page.go(layer=layer, head=head)
-        steps = page.steps()
-        if layer == page.layers()[-1]:
-            missing = [step for step in has if step not in steps]
-            expect(not missing, f"{name}, {layer}: no step {missing} among {steps}")
-            expect(not set(has_not) & set(steps), f"{name}, {layer}: {set(has_not) & set(steps)} should not be there")
-        states = [{"layer": layer, "head": head, "step": step} for step in steps]
-        for state, (bad, cells, *_) in zip(states, page.tour(states, "badMarks", "lastCells", *looks)):
-            where = f"{name}, {layer}, {state['step']}"
-            keys = [cell["key"] for cell in cells]
-            expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
-            for cell in cells:
-                said = f"{cell['number']}, by differences {cell['numeric']}"
-                expect(cell["verdict"] != "bad", f"{where}, {cell['name']}: {said}")
-            expect(not bad, f"{where}: marked as wrong: {bad}")
-    said = browser.console()
-    expect(not said, f"{name}: on the console: {said}")
-
-
-def test_every_place_of_norms_has_its_page():
-    for name in ("plain", "post", "normless", "encoder-decoder-post"):
-        expect_form(name)
-
-
-def test_every_kind_of_heads_has_its_page():
-    for name in ("narrow", "narrow-rotary", "wide", "shared-keys", "encoder-decoder-narrow"):
-        expect_form(name)
-
-
-def test_every_kind_of_projections_has_its_page():
-    for name in ("one-map", "two-maps", "bare"):
-        expect_form(name)
-
-
 # What is combined with what: in every pair of values that go together.
 CHOICES = {
     "config": ["reverse", "reverse_seq2seq"],
@@ -104,6 +16,9 @@ CHOICES = {
     "model.norm": ["pre", "post", "none"],
     "attention.window": ["0", "2"],
 }
+
+# And what takes turns from form to form.
+TURNS = [["model.norm_kind=rms", "model.bias=false"], ["model.activation=relu"], ["model.scale_scores=false"], []]
 
 
 def pairs_of(form: tuple) -> set:
@@ -123,25 +38,68 @@ def forms_with_every_pair() -> list:
     return chosen
 
 
-def expect_combined(form: tuple) -> None:
-    config, *values = form
-    maps, heads, position, norm, _ = values
-    name = "-".join(form)
-    settings = [f"{key}={value}" for key, value in zip(list(CHOICES)[1:], values)]
-    lesson = lesson_of_one_block(f"pair-{name}", config, "012=", settings)
-    has = [*ATTENTION[:-1], *{"pre": PRE, "post": POST, "none": ["residual", "second_residual"]}[norm]]
-    has_not = {"pre": POST[:1], "post": ["norm", "final_norm"], "none": ["norm", "final_norm", *POST[:1]]}[norm]
-    if maps != "none":
-        has += ["query", "key", "value", "output"]
-    if config == "reverse":
+def steps_of(form: tuple, turn: list) -> dict:
+    """{step: whether its last layer has it}"""
+    config, maps, heads, position, norm, window = form
+    has_maps, is_decoder = maps != "none", config == "reverse"
+    steps = dict.fromkeys(["scores", "softmax", "sum", "residual", "second_residual"], True)
+    steps |= dict.fromkeys(["query", "key", "value"], has_maps)
+    if has_maps:
+        steps["output"] = True
+    if heads == "split" and has_maps:
+        steps["concat"] = True
+    steps |= dict.fromkeys(["norm", "final_norm"], norm == "pre")
+    steps |= dict.fromkeys(["norm_after", "second_norm_after"], norm == "post")
+    if norm != "post":
+        steps["second_norm"] = norm == "pre"
+    steps["scale"] = "model.scale_scores=false" not in turn
+    if is_decoder or window == "0":
+        steps["mask"] = is_decoder
+    if is_decoder:
         is_rotated_alone = maps == "none" and position == "rotary"
         # Of one map queries, keys and values are one value; the rotation of X itself has no formula of its own.
-        has += [] if maps == "shared" or is_rotated_alone else ["ledger"]
-        has += {"alibi": ["position_bias"], "relative": ["position_bias"]}.get(position, [])
-        has += ["query_rotation", "key_rotation"] if position == "rotary" and maps != "none" else []
-    expect_page(name, lesson, has, has_not)
+        if maps != "shared" and not is_rotated_alone:
+            steps["ledger"] = True
+        steps["position_bias"] = position in ("alibi", "relative")
+        if has_maps:
+            steps["query_rotation"] = steps["key_rotation"] = position == "rotary"
+    return steps
+
+
+def expect_page(name: str, lesson: engine.Lesson, wanted: dict, *looks) -> None:
+    page = Page(lesson)
+    for layer in dict.fromkeys((page.layers()[0], page.layers()[-1])):
+        shown = set()
+        for where, state, (bad, cells, *_) in page.every_step("badMarks", "lastCells", *looks, layer=layer,
+                                                              head=page.heads(layer) - 1):
+            shown.add(state["step"])
+            keys = [cell["key"] for cell in cells]
+            expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
+            for cell in cells:
+                said = f"{cell['number']}, by differences {cell['numeric']}"
+                expect(cell["verdict"] != "bad", f"{where}, {cell['name']}: {said}")
+            expect(not bad, f"{where}: marked as wrong: {bad}")
+        if layer == page.layers()[-1]:
+            expect_equal({step: step in shown for step in wanted}, wanted, f"{name}, {layer}: its steps")
+    browser.expect_quiet(lesson.page, name)
+
+
+def lesson_of_one_block(name: str, config: str, settings: list) -> engine.Lesson:
+    run = engine.run(f"form-{name}", config, *engine.DIGITS, "model.num_layers=1", *settings)
+    return engine.Lesson(f"form-{name}", [run, "--prompt", "012="])
 
 
 def test_every_pair_of_choices_has_its_page():
-    for form in forms_with_every_pair():
-        expect_combined(form)
+    for form, turn in zip(forms_with_every_pair(), itertools.cycle(TURNS)):
+        if form[4] == "none":  # which has no kind
+            turn = [setting for setting in turn if "norm" not in setting]
+        settings = [f"{key}={value}" for key, value in zip(list(CHOICES)[1:], form[1:])] + turn
+        lesson = lesson_of_one_block("-".join(form), form[0], settings)
+        looks = ["nextFrame"] if turn else []  # which draws each step
+        expect_page(f"{form}, {turn}", lesson, steps_of(form, turn), *looks)
+
+
+def test_heads_that_share_keys_have_their_page():
+    settings = ["attention.num_key_value_heads=1", "model.position=rotary"]
+    steps = dict.fromkeys(["query", "key", "value", "ledger", "query_rotation", "key_rotation", "concat"], True)
+    expect_page("shared keys", lesson_of_one_block("shared-keys", "reverse", settings), steps, "nextFrame")

@@ -194,21 +194,16 @@ Object.assign(window.pageTests, (() => {
   }
 
   // As the address bar does it.
-  async function follow(address) {
-    const arrived = new Promise((done) => {
-      addEventListener("hashchange", done, { once: true });
+  const changesAddress = (leave) =>
+    new Promise((done) => {
+      addEventListener("hashchange", () => done(), { once: true });
+      leave();
     });
-    location.hash = address;
-    await arrived;
-  }
-
-  async function goBack() {
-    const arrived = new Promise((done) => {
-      addEventListener("hashchange", done, { once: true });
+  const follow = (address) =>
+    changesAddress(() => {
+      location.hash = address;
     });
-    history.back();
-    await arrived;
-  }
+  const goBack = () => changesAddress(() => history.back());
 
   const buttonNamed = (name, root = document) =>
     all("button", root).find(({ textContent }) => textContent.trim() === name);

@@ -1,14 +1,54 @@
-"""Every number on the page is the engine's, and comes with arithmetic that gives it."""
+"""Every number on the page is the engine's, and comes with arithmetic that gives it; no page asks for anything."""
 
 import random
+from functools import cache
 
 import arithmetic
+import browser
 import engine
-from page import Page, decoded
+from page import Page, decoded, rows_of
 from report import expect, expect_equal, expect_near, is_near
-from sweep import cells_of, matrices_of
 
 SAME = 1e-12  # what the page's own float64 may differ by, relative to 1 or the number
+
+
+def places_of(page: Page) -> list:
+    """Each layer; of one its first and last head, of several these by turns."""
+    places = []
+    for at, layer in enumerate(page.layers()):
+        heads = page.heads(layer)
+        shown = {0, heads - 1} if len(page.layers()) == 1 else {(heads - 1) * (at % 2)}
+        places += [{"layer": layer, "head": head, "heads": heads} for head in sorted(shown)]
+    return places
+
+
+@cache
+def walk(lesson) -> list:
+    """Over a whole page: [(where, place, matrix)] of every step of every layer, with some cells of each matrix; on its
+    way it looks at what every step must be."""
+    browser.leave()
+    page = Page(lesson)
+    found, steps = [], set()
+    for place in places_of(page):
+        looks = page.every_step("wholeStep", "badMarks", "symbols", layer=place["layer"], head=place["head"])
+        for where, state, (matrices, bad, symbols) in looks:
+            expect(not bad, f"{where}: marked as wrong: {bad}")
+            unknown = [name for name, is_known in symbols if not is_known]
+            expect(not unknown, f"{where}: no meaning of {unknown}")
+            found += [(f"{where}, {matrix['key']}", place, matrix) for matrix in matrices]
+            steps.add(state["step"])
+        browser.expect_quiet(lesson.page, f"{lesson.name}, {place}")
+    expect(len(steps) >= 15, f"{lesson.name}: only the steps {steps}")
+    return found
+
+
+def cells_of(lesson):
+    """(where, matrix, cell) of all sampled cells, with the number that the cell has in its matrix."""
+    for where, _, matrix in walk(lesson):
+        rows = matrix["cells"] and rows_of(matrix)
+        for cell in matrix["cells"]:
+            cell["in_matrix"] = rows[cell["row"]][cell["column"]]
+            yield f"{where}[{cell['row']},{cell['column']}]", matrix, cell
 
 
 def layout_of(document, value: int, matrix: dict, place: dict):
@@ -61,7 +101,7 @@ def test_every_matrix_equals_the_document():
     """In all its cells."""
     for lesson in engine.all_lessons():
         seen = set()
-        for where, place, matrix in matrices_of(lesson):
+        for where, place, matrix in walk(lesson):
             numbers = decoded(matrix["numbers"])
             expect_equal(len(numbers), matrix["rows"] * matrix["columns"], where)
             seen.add(matrix["value"])
@@ -75,17 +115,11 @@ def test_every_matrix_equals_the_document():
         expect_all_named_are_seen(lesson, seen)
 
 
-# What the layers name, and no chapter needs to show as a matrix of its own.
-UNSHOWN = ()
-
-
 def expect_all_named_are_seen(lesson, seen: set) -> None:
     document = lesson.document
     for value, fact in enumerate(document.values):
         names = [name for name in [fact.get("name"), *fact.get("paths", [])] if name]
         if not names or fact["dtype"] != "f64" or fact["kind"] == "constant" or not fact["shape"]:
-            continue
-        if any(name.endswith(UNSHOWN) for name in names):
             continue
         expect(value in seen, f"{lesson.name}: {names[0]} is nowhere")
         gradient = fact.get("gradient")
@@ -121,11 +155,14 @@ def test_a_number_that_is_rounding_alone_is_told_to_be_so():
 
 
 def test_the_arithmetic_shown_gives_the_cell():
+    """What is computed has arithmetic, and what is not has none."""
     for lesson in engine.all_lessons():
         document = lesson.document
         for where, matrix, cell in cells_of(lesson):
             number = arithmetic.number(cell["number"])
             expect_equal(number, cell["in_matrix"], f"{where}: the number in the panel")
+            computed = matrix["value"] < 0 or document.values[matrix["value"]]["kind"] == "computed"
+            expect(bool(cell["arithmetic"]) == computed, f"{where}: the arithmetic is {cell['arithmetic']!r}")
             if cell["arithmetic"] is not None:
                 expect_near(arithmetic.computed(cell["arithmetic"]), number, SAME, f"{where}: the arithmetic")
                 expect_equal(cell["result"], "good", f"{where}: its mark")
@@ -135,13 +172,6 @@ def test_the_arithmetic_shown_gives_the_cell():
                 shown = arithmetic.number(operand["title"].rsplit(" = ", 1)[1])
                 real = document.numbers(operand["value"])[operand["index"]]
                 expect(is_near(shown, real, SAME), f"{where}: the operand {operand['title']} is {real!r}")
-
-
-def test_what_is_computed_has_arithmetic_and_what_is_not_has_none():
-    for lesson in engine.all_lessons():
-        for where, matrix, cell in cells_of(lesson):
-            computed = matrix["value"] < 0 or lesson.document.values[matrix["value"]]["kind"] == "computed"
-            expect(bool(cell["arithmetic"]) == computed, f"{where}: the arithmetic is {cell['arithmetic']!r}")
 
 
 def test_derivatives_equal_finite_differences():
@@ -171,24 +201,53 @@ def test_derivatives_equal_finite_differences():
 
 def test_cells_drawn_at_random_are_what_their_arithmetic_on_the_screen_makes():
     generator = random.Random(28)
-    lessons = engine.all_lessons() + [engine.example(name) for name in ("blackboard", "bare", "thinking-machines")]
     computed = 0
-    for lesson in lessons:
-        page = Page(lesson)
-        for _ in range(8):  # some steps have no matrices, and parameters no arithmetic
-            layer = generator.choice(page.layers())
-            page.go(layer=layer, head=generator.randrange(page.heads(layer)), step=generator.choice(page.steps()))
-            matrices = page.matrices()
-            if not matrices:
-                continue
-            matrix = generator.choice(matrices)
-            place = {"row": generator.randrange(matrix["rows"]), "column": generator.randrange(matrix["columns"])}
-            [cell] = page.cells([{"key": matrix["key"], **place}])
-            if not cell.get("arithmetic"):
-                continue
-            number = arithmetic.number(cell["number"])
-            made = arithmetic.computed(cell["arithmetic"])
-            expect(made == number or abs(made - number) <= 1e-12 * max(abs(number), 1e-3),
-                   f"{lesson.name}, {cell['name']}: {number}, and its arithmetic makes {made}")
-            computed += 1
-    expect(computed >= 28, f"only {computed} cells have arithmetic")
+    for name in ("blackboard", "bare", "thinking-machines", "three-words"):
+        page = Page(engine.example(name))
+        for where, state, matrices in page.every_step("matrices"):
+            asked = [{"key": matrix["key"], "row": generator.randrange(matrix["rows"]),
+                      "column": generator.randrange(matrix["columns"])} for matrix in matrices]
+            page.go(**state)
+            for cell in page.cells(asked):
+                expect(cell["result"] in ("good", None) and cell["verdict"] in ("good", None), f"{where}: a mark of {cell}")
+                if cell["arithmetic"]:
+                    number, made = arithmetic.number(cell["number"]), arithmetic.computed(cell["arithmetic"])
+                    expect(made == number or abs(made - number) <= 1e-12 * max(abs(number), 1e-3),
+                           f"{where}, {cell['name']}: {number}, and its arithmetic makes {made}")
+                    computed += 1
+        expect(not page.call("badMarks"), f"{name}: marked as wrong: {page.call('badMarks')}")
+        browser.expect_quiet(page.lesson.page, name)
+    expect(computed >= 100, f"only {computed} cells have arithmetic")
+
+
+def test_every_step_in_chinese_is_in_chinese():
+    for lesson in engine.all_lessons():
+        page = Page(lesson, lang="zh")
+        for where, _, (_, missing) in page.every_step("openSomeCell", "latinTexts", lang="zh"):
+            expect(not missing, f"{where}: not in Chinese: {missing}")
+        browser.expect_quiet(lesson.page, f"{lesson.name}, in Chinese")
+
+
+def test_terms_say_what_they_mean():
+    page = Page(engine.decoder())
+    for language in ("en", "zh"):
+        for where, _, terms in page.every_step("terms", lang=language):
+            empty = [term["name"] for term in terms if not term["meaning"]]
+            expect(not empty, f"{where}: no meaning of {empty}")
+            is_chinese = any("\u4e00" <= c <= "\u9fff" for term in terms for c in term["meaning"])
+            expect(not terms or is_chinese == (language == "zh"), f"{where}: {terms}")
+    page.go(step="softmax", lang="en")
+    meanings = {term["name"]: term["meaning"] for term in page.call("terms")}
+    expect(meanings.get("Scores", "").startswith("A number that says how well"), f"words of the softmax: {meanings}")
+    page.call("blur")
+    expect(browser.script("return document.querySelector('.tip').hidden"), "a tip stays when the focus is gone")
+
+
+def test_an_empty_panel_offers_three_cells():
+    page = Page(engine.three_words(), step="softmax")
+    offered = browser.script("return pageTests.all('.suggestions button').map((each) => each.textContent)")
+    expect_equal(len(offered), 3, "cells that are offered")
+    for i, text in enumerate(offered):
+        page.go(step="softmax", cell=None)
+        browser.script(f"pageTests.all('.suggestions button')[{i}].click()")
+        expect_equal(page.cell_name(), text.split(" = ")[0], "the cell that was offered")

@@ -26,9 +26,19 @@ def decoded(numbers: str) -> tuple:
     return struct.unpack(f"<{len(data) // 8}d", data)
 
 
+def rows_of(matrix: dict) -> list:
+    numbers, columns = decoded(matrix["numbers"]), matrix["columns"]
+    return [numbers[at:at + columns] for at in range(0, len(numbers), columns)]
+
+
 class Page:
+    """The page that is open already is not opened anew for another state of it: see browser.leave()."""
+
     def __init__(self, lesson, **state):
         self.lesson = lesson
+        if browser.is_open(lesson.page):
+            self.go(**state)
+            return
         browser.open_page(lesson.page, page_address(state))
         browser.script("\n".join(IN_PAGE))
         if not self.steps():
@@ -36,8 +46,7 @@ class Page:
 
     def call(self, function: str, *arguments):
         """A function of in_page*.js, with what it promises."""
-        found = browser.driver().execute_async_script(
-            "const done = arguments[arguments.length - 1];"
+        found = browser.wait_for(
             f"Promise.resolve(pageTests.{function}(...[...arguments].slice(0, -1)))"
             ".then((result) => done({result}), (error) => done({error: String(error.stack ?? error)}));",
             *arguments)
@@ -58,8 +67,25 @@ class Page:
         return self.call("tour", [[page_address(state), [[look] if isinstance(look, str) else look for look in looks]]
                                   for state, looks in stops])
 
+    def every_step(self, *looks, **state):
+        """(where, state, what is found) at each step."""
+        self.go(**state)
+        states = [{**state, "step": step} for step in self.steps()]
+        for each, found in zip(states, self.tour(states, *looks)):
+            yield ", ".join([self.lesson.name, *(f"{name}={x}" for name, x in each.items())]), each, found
+
+    def every_layers_step(self, *looks, **state):
+        for layer in self.layers():
+            yield from self.every_step(*looks, layer=layer, **state)
+
     def steps(self) -> list:
         return self.call("steps")
+
+    def shown_step(self) -> str:
+        return self.call("shown")["step"]
+
+    def loss(self) -> float:
+        return float(self.call("computed")["loss"])
 
     def layers(self) -> list:
         return self.lesson.document.meta["layers"]
@@ -71,6 +97,10 @@ class Page:
     def matrices(self) -> list:
         """Those of the step that is open: {key, value, rows, columns, …}."""
         return self.call("matrices")
+
+    def rows(self) -> dict:
+        """The numbers of each matrix, by its key."""
+        return {matrix["key"]: rows_of(matrix) for matrix in self.call("numberedMatrices")}
 
     def cell_name(self):
         """Of the cell that is chosen, or None."""

@@ -5,7 +5,7 @@ import itertools
 import math
 
 import engine
-from page import Page, decoded
+from page import Page, rows_of
 from report import expect
 
 NEARLY = 1e-6
@@ -19,8 +19,7 @@ class Step:
         self.noise = noise
         self.rows = {}
         for matrix in matrices:
-            numbers, columns = decoded(matrix["numbers"]), matrix["columns"]
-            self.rows[matrix["key"]] = [numbers[i:i + columns] for i in range(0, len(numbers), columns)]
+            self.rows[matrix["key"]] = rows_of(matrix)
 
     def has(self, *keys: str) -> bool:
         return all(key in self.rows for key in keys)
@@ -124,40 +123,14 @@ SWITCHES = [{"causal": 0}, {"causal": 1}, {"scale": 0}, {"bias": 0}, {"residual"
 MISTAKES = ["scale", "mask", "row_sum", "transpose", "overwritten", "residual"]
 
 
-def expect_true_questions(page: Page, states: list, noise: float) -> dict:
-    """{step: what it asks, None for nothing}"""
-    asked = {}
-    for state, (question, matrices) in zip(states, page.tour(states, "question", "numberedMatrices")):
-        ask = asked[state["step"]] = question and question["ask"]
-        if ask is None or ask in ALWAYS:
-            continue
-        where = f"{page.lesson.name}, {state}"
-        if expect(ask in PREMISES, f"{where}: nobody knows what {ask!r} takes for granted"):
-            expect(PREMISES[ask](Step(matrices, noise)), f"{where}: it is not so, and the page asks {ask!r}")
-    return asked
-
-
-class Asked:
-    """What steps ask, on any page and in any layer."""
-
-    def __init__(self):
-        self.by_step = {}
-
-    def add(self, found: dict) -> None:
-        for step, ask in found.items():
-            self.by_step.setdefault(step, set()).add(ask)
-
-    def depends_on_numbers(self, step: str) -> bool:
-        """A step that asks the same question of ALWAYS on every page asks it whatever the numbers are."""
-        asks = self.by_step.get(step, set())
-        return len(asks) != 1 or not asks <= ALWAYS
-
-    def all(self) -> set:
-        return set().union(*self.by_step.values()) - {None}
-
-
-def noise_of(lesson) -> float:
-    return 1e-10 * lesson.document.largest_gradient
+def asked_at(page: Page, where: str, question: dict, matrices: list):
+    """What a step asks, None for nothing; what it takes for granted is so."""
+    ask = question and question["ask"]
+    is_telling = ask is not None and ask not in ALWAYS
+    if is_telling and expect(ask in PREMISES, f"{where}: nobody knows what {ask!r} takes for granted"):
+        noise = 1e-10 * page.lesson.document.largest_gradient
+        expect(PREMISES[ask](Step(matrices, noise)), f"{where}: it is not so, and the page asks {ask!r}")
+    return ask
 
 
 def multi_query():
@@ -167,20 +140,21 @@ def multi_query():
 
 def test_what_a_question_takes_for_granted_is_so():
     """In each layer, and with each change in one of them."""
-    asked, lessons = Asked(), [*engine.all_lessons(), multi_query()]
+    asked, lessons = {}, [*engine.all_lessons(), multi_query()]
     for lesson in lessons:
         page = Page(lesson)
-        for layer in page.layers():
-            page.go(layer=layer)
-            asked.add(expect_true_questions(page, [{"layer": layer, "step": step} for step in page.steps()], noise_of(lesson)))
+        for where, state, found in page.every_layers_step("question", "numberedMatrices"):
+            asked.setdefault(state["step"], set()).add(asked_at(page, where, *found))
+    # A step that asks the same question of ALWAYS on every page asks it whatever the numbers are.
+    telling = {step for step, asks in asked.items() if len(asks) != 1 or not asks <= ALWAYS}
     for lesson in lessons:
         page = Page(lesson)
-        layers = page.layers()
         changes = [*SWITCHES, *({"break": mistake} for mistake in MISTAKES), *({"form": form} for form in page.call("forms"))]
-        for layer, change in zip(itertools.cycle(layers), changes):
+        for layer, change in zip(itertools.cycle(page.layers()), changes):
             page.go(layer=layer, **change)
-            steps = filter(asked.depends_on_numbers, page.steps())
+            steps = [step for step in page.steps() if step in telling or step not in asked]
             states = [{"layer": layer, "step": step, **change} for step in steps]
-            asked.add(expect_true_questions(page, states, noise_of(lesson)))
-    never = (set(PREMISES) | ALWAYS) - asked.all() - {"Which falls first, the loss or the entropy of a head?"}
+            for state, found in zip(states, page.tour(states, "question", "numberedMatrices")):
+                asked.setdefault(state["step"], set()).add(asked_at(page, f"{lesson.name}, {state}", *found))
+    never = (set(PREMISES) | ALWAYS) - set().union(*asked.values()) - {"Which falls first, the loss or the entropy of a head?"}
     expect(not never, f"no page asks {never}")

@@ -1,5 +1,5 @@
-"""Runs tests by their names: Page.NoRequestIsMade is test_no_request_is_made() of some *_test.py, and Page.Settings all
-of settings_test.py."""
+"""Runs tests by their names: Page.NoRequestIsMade is test_no_request_is_made() of some *_test.py, and Page.Changes all
+of changes_test.py."""
 
 import importlib
 import sys
@@ -41,6 +41,7 @@ def run(name: str, test) -> str:
         result = "skipped"
     except Exception:
         complaints.append(traceback.format_exc().split("Stacktrace:")[0])  # of Chromium's own
+        browser.close()  # the next test has another
     if complaints:
         result = "failed"
         complaints.show()
@@ -51,9 +52,6 @@ def run(name: str, test) -> str:
 def main(arguments: list) -> int:
     files = all_tests()
     tests = {name: test for members in files.values() for name, test in members.items()}
-    if arguments == ["--list"]:
-        print("\n".join(tests))
-        return 0
     unknown = [name for name in arguments if name not in tests and name not in files]
     if unknown:
         print(f"there is no test {unknown[0]}")

@@ -4,6 +4,7 @@ import base64
 import math
 import struct
 
+import arithmetic
 import browser
 import engine
 from page import Page, decoded
@@ -26,13 +27,9 @@ FRAME = """
     };"""
 
 
-def number(text: str) -> float:
-    return float(text.replace("−", "-").replace("∞", "inf"))
-
-
 def is_said(text: str, expected: float) -> bool:
     """In three digits."""
-    return abs(number(text) - expected) <= 0.006 * abs(expected) + 1e-300
+    return abs(arithmetic.number(text) - expected) <= 0.006 * abs(expected) + 1e-300
 
 
 def weights_of(frame: dict, layer: str) -> tuple:
@@ -57,8 +54,8 @@ def test_the_slider_shows_the_history_of_the_document():
     history = lesson.document.json["history"]
     assert len(history) >= 3
     Page(lesson, step="training")
-    for i, frame in enumerate(history):
-        shown = browser.script(FRAME, i)
+    seen = [browser.script(FRAME, i) for i in range(len(history))]
+    for frame, shown in zip(history, seen):
         expect_equal(shown["said"], f"step {frame['step']} of {history[-1]['step']}", "the slider")
         expect(f"at={frame['step']}" in shown["address"], f"the address is {shown['address']}")
         expected = [frame["loss"], *entropies(frame), *frame["gradient_norms"].values()]
@@ -67,32 +64,17 @@ def test_the_slider_shows_the_history_of_the_document():
             expect(is_said(text, value), f"step {frame['step']}, {name}: {text}, expected {value}")
         for text, value in zip(shown["heads"], entropies(frame), strict=True):
             expect(is_said(text.removeprefix("entropy "), value), f"step {frame['step']}, a head: {text}, expected {value}")
-
-
-def test_the_maps_follow_the_slider():
-    lesson = engine.decoder()
-    history = lesson.document.json["history"]
-    Page(lesson, step="training")
-    first, last = (browser.script(FRAME, i)["alpha"] for i in (0, len(history) - 1))
-    layer = next(iter(history[0]["weights"]))
-    (_, rows, columns), shares = weights_of(history[0], layer)
+    first, last = seen[0]["alpha"], seen[-1]["alpha"]
+    (_, rows, columns), shares = weights_of(history[0], next(iter(history[0]["weights"])))
     expect_equal(len(first[0]), rows * columns, "pixels of the first map")
     expect(first != last, "the maps of the first and the last step are the same")
     by_share = [red for _, red in sorted(zip(shares, first[0]))]
     expect(by_share == sorted(by_share, reverse=True), "a larger share is not further from the paper's colour")
-
-
-def test_an_address_opens_a_step_of_training():
-    lesson = engine.decoder()
-    step = lesson.document.json["history"][1]["step"]
-    Page(lesson, step="training", at=step)
+    browser.leave()
+    Page(lesson, step="training", at=history[1]["step"])
     said = browser.script("return document.querySelector('.training output').textContent")
-    expect(said.startswith(f"step {step} of "), f"the slider says {said}")
-
-
-def test_without_checkpoints_there_is_no_chapter_of_training():
+    expect(said.startswith(f"step {history[1]['step']} of "), f"the slider says {said}")
     expect("training" not in Page(engine.three_words()).steps(), "three words have no history")
-    expect("training" in Page(engine.decoder()).steps(), "a run with checkpoints has one")
 
 
 def test_the_step_of_training_drives_every_chapter():

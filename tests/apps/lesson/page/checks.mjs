@@ -17,11 +17,6 @@ function someOf(shape, most) {
 const largestOf = (data) =>
   data.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 0);
 
-export function replayEqualsEngine(tape) {
-  const found = tape.difference();
-  require(found.difference <= 1e-12, () => `value ${found.value}: differs by ${found.difference}`);
-}
-
 // The formula of a cell, with the numbers of its cells put in, gives its number.
 export function formulasGiveTheNumbers(tape, most) {
   tape.facts.forEach(({ shape }, value) => {

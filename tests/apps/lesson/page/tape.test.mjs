@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
 import { finiteDifference, vCurvePoints } from "../../../../apps/lesson/page/tape/differences.js";
 import { Expression } from "../../../../apps/lesson/page/ops/expression.js";
@@ -9,7 +8,6 @@ import { Tape } from "../../../../apps/lesson/page/tape/tape.js";
 import {
   formulasGiveTheNumbers,
   gradientsEqualDifferences,
-  replayEqualsEngine,
   tailEqualsReplay,
   usesMatchFormulas,
 } from "./checks.mjs";
@@ -117,14 +115,3 @@ test("differences know their own error, and their curve has the form of a V", ()
     assert.ok(least < 1e-8 && errors[0] > 100 * least && errors.at(-1) > 100 * least);
   }
 });
-
-// Documents of the engine, in a folder: QKV_LESSONS=folder
-const folder = process.env.QKV_LESSONS;
-const files = folder ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
-for (const name of files) {
-  test(`${name} of the engine`, () => {
-    const tape = new Tape(JSON.parse(readFileSync(`${folder}/${name}`, "utf8"))).run();
-    replayEqualsEngine(tape);
-    checkAll(tape, 2);
-  });
-}

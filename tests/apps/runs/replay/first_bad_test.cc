@@ -55,6 +55,13 @@ TEST(FirstBadTest, TheCauseIsTheNumberAtWhichAnOpHasNone) {
   const Operands both = {constant({2}, {1, 2}, DType::f32), constant({2}, {4, 0}, DType::f32)};
   EXPECT_EQ(cause_of(entry_of("div", both, [](const Operands& x) { return x[0] / x[1]; })),
             "It divides 2 by 0. ");
+  const Operands small = {constant({1}, {3e38}, DType::f32), constant({1}, {0.5}, DType::f32)};
+  EXPECT_EQ(cause_of(entry_of("div", small, [](const Operands& x) { return x[0] / x[1]; })),
+            "In f64 it is 6e+38, beyond the largest number of f32, 3.4e+38. The numbers of a come "
+            "up to 3e+38. ");
+  const Operands lost = {with_one(INFINITY), constant({3}, {1, 0, 1}, DType::f32)};
+  EXPECT_EQ(cause_of(entry_of("mul", lost, [](const Operands& x) { return x[0] * x[1]; })),
+            "a itself holds inf at [1]; the op passes it on. ");
   EXPECT_EQ(cause_of(entry_of("log", {with_one(-3)}, one([](auto& x) { return log(x); }))),
             "It takes the logarithm of -3. ");
   EXPECT_EQ(cause_of(entry_of("log", {with_one(0)}, one([](auto& x) { return log(x); }))),

@@ -1,6 +1,6 @@
 // What stands in the drawing of a graph: ops and values, forward on the left and the way back on
 // the right, as everywhere on the page. A box knows its size before it has a place.
-import { svgElement } from "../../frame/dom.js";
+import { svgElement } from "../../../../report/page/dom.js";
 import { backwardNames, valueLabel, opTitle } from "./labels.js";
 import { total } from "./layered_layout.js";
 import { say } from "../../texts/say.js";

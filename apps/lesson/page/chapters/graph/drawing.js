@@ -1,6 +1,6 @@
 // A graph as an SVG drawing: boxes in rows, what is read above what reads it; beside each edge the
 // way that the gradient came back.
-import { svgElement } from "../../frame/dom.js";
+import { svgElement } from "../../../../report/page/dom.js";
 import { layOut } from "./layered_layout.js";
 
 const gaps = { gapX: 12, gapY: 18 };

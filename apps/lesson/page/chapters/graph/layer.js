@@ -1,7 +1,7 @@
 // The layer that is open as a drawing, from the tape: its ops with those that lead into it and out
 // of it on the residual stream.
 import { graphOfOps } from "./drawn_graph.js";
-import { element } from "../../frame/dom.js";
+import { element } from "../../../../report/page/dom.js";
 import { opBox, valueBox } from "./boxes.js";
 import { drawing } from "./drawing.js";
 import { say } from "../../texts/say.js";

@@ -1,5 +1,5 @@
 // The whole model as a drawing: the blocks and what is around them, in the order of the tape.
-import { element, svgElement } from "../../frame/dom.js";
+import { element, svgElement } from "../../../../report/page/dom.js";
 import { portsOf } from "./boxes.js";
 import { drawing } from "./drawing.js";
 import { isCopy } from "./drawn_graph.js";

@@ -1,7 +1,7 @@
 // The ops as they were recorded: the layer and the model as drawings, and tables of each forward
 // op, what it keeps, and beside it the ops by which its derivative was computed. Folded by the
 // scopes of the layers.
-import { element } from "../../frame/dom.js";
+import { element } from "../../../../report/page/dom.js";
 import { isCopy, tellingOps } from "./drawn_graph.js";
 import { valueLabel } from "./labels.js";
 import { graphLegend, layerDrawing } from "./layer.js";

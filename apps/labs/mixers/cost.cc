@@ -1,0 +1,249 @@
+// The table of costs: operations counted, parameters, steps one after the other, milliseconds.
+#include "absl/strings/str_format.h"
+#include "apps/labs/kit/lab_kit.h"
+#include "framework/kernels/parallel.h"
+#include "framework/kernels/product/product_log.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
+#include "models/mixer_kind.h"
+
+namespace qkv {
+namespace {
+
+// A layer of the table: it only mixes the tokens.   x [1, n, d] -> [1, n, d]
+using Layer = std::function<Tensor(const Tensor& x)>;
+
+constexpr int64_t kTaps = 3;
+
+Tensor filled(const Shape& shape) { return parameter(Array::full(shape, DType::f32, 0.01)); }
+
+Layer attention_alone() {
+  return [](const Tensor& x) {
+    const Tensor head = one_head(x);
+    return reshape(attention(head, head, head), x.shape());
+  };
+}
+
+Layer convolution_of(int64_t d, int64_t taps) {
+  const Tensor weight = filled({d, d, taps});
+  return [=](const Tensor& x) { return convolution(x, weight, Tensor(), taps / 2); };
+}
+
+Layer recurrence_of(int64_t d) {
+  const Tensor input = filled({d, d}), state = filled({d, d});
+  return [=](const Tensor& x) { return rnn(linear(x, input, Tensor()), state); };
+}
+
+// As models have it, with all its maps.
+Mixer make(const std::string& kind, int64_t d, Cell cell = Cell::kRnn) {
+  Initializer init(RandomStream(1), DType::f32);
+  return make_mixer(
+      init,
+      {.d_model = d, .mixer = kind, .num_heads = 1, .kernel = kTaps, .cell = cell, .bias = false},
+      {.max_length = 1, .causal = true, .residual_deviation = 0.02});
+}
+
+Layer whole(const Mixer& mixer) {
+  return [mixer](const Tensor& x) { return run_module(mixer, x, AttentionMask{.causal = true}); };
+}
+
+double flops_of(const Layer& layer, int64_t n, int64_t d) {
+  const kernels::ProductLog log;
+  layer(filled({1, n, d}));
+  return log.flops();
+}
+
+struct Powers {
+  double n, d;  // by which the operations grow with n, and with d
+};
+
+Powers powers_of(const LabContext& lab, const std::function<Layer(int64_t d)>& make_layer) {
+  const Samples widths = {32, 64, 128};
+  const Samples lengths = lab.numbers("n");
+  const int64_t width = lab.integer("d"), length = lab.integer("n");
+  const Samples by_length = values_of(
+      lengths, [&](double n) { return flops_of(make_layer(width), std::llround(n), width); });
+  const Samples by_width = values_of(widths, [&](double d) {
+    return flops_of(make_layer(std::llround(d)), length, std::llround(d));
+  });
+  return {.n = growth_exponent(lengths, by_length), .d = growth_exponent(widths, by_width)};
+}
+
+Layer whole_attention(int64_t d) { return whole(make("attention", d)); }
+
+Series flops_series(const LabContext& lab, const Text& name, const Layer& layer) {
+  return series_by(name, lab.numbers("n"), std::identity(),
+                   [&](double n) { return flops_of(layer, std::llround(n), lab.integer("d")); });
+}
+
+Section table_section(const LabContext& lab) {
+  const int64_t d = lab.integer("d"), n = lab.integer("n");
+  const auto convolve = [](int64_t width) { return convolution_of(width, kTaps); };
+  const auto attend = [&](int64_t width) {
+    return lab.is_control() ? whole_attention(width) : attention_alone();
+  };
+  Section section = make_section("cost.table");
+  const auto judge = [&](const Text& name, const auto& make_layer, double n_power, double d_power) {
+    const Powers powers = powers_of(lab, make_layer);
+    section.add(exact(say("{0}: power of n", name), n_power, powers.n, 1e-9));
+    section.add(exact(say("{0}: power of d", name), d_power, powers.d, 1e-9));
+  };
+  judge(say("convolution"), convolve, 1, 2);
+  judge(say("recurrence"), recurrence_of, 1, 2);
+  judge(say("attention"), attend, 2, 1);
+  section.add(equal(say("convolution: 5 taps over 1"), 5,
+                    flops_of(convolution_of(d, 5), n, d) / flops_of(convolution_of(d, 1), n, d)));
+  section.add(equal(say("n = d: attention over recurrence"), 1,
+                    flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d)));
+  section.add(beyond(named(
+      "maps", at_most(say("attention with all its maps over attention alone, "
+                          "n = {0}",
+                          n),
+                      1, flops_of(whole_attention(d), n, d) / flops_of(attention_alone(), n, d)))));
+  section.show(line_chart(
+      say("Multiplications and additions, d = {0}", d), log_axis("n"), log_axis(say("operations")),
+      {flops_series(lab, say("attention"), attention_alone()),
+       flops_series(lab, say("attention with all its maps"), whole_attention(d)),
+       flops_series(lab, say("recurrence"), recurrence_of(d)),
+       flops_series(lab, say("convolution of {0} taps", kTaps), convolve(d))}));
+  return section;
+}
+
+Section parameters_section(const LabContext& lab) {
+  const int64_t d = lab.integer("d");
+  const auto squares = [&](const auto& module) {
+    return static_cast<double>(parameter_count(parameters(module))) / static_cast<double>(d * d);
+  };
+  const auto scan = [&](Cell cell) {  // without the output map that a block adds to it
+    const Mixer mixer = make("recurrence", d, cell);
+    return squares(std::get<NotedChild<"recurrence", Recurrence>>(mixer.kind).forward);
+  };
+  const double attention = lab.breaks("maps") ? 0 : squares(make("attention", d));
+  const double convolution = squares(make("convolution", d));
+  const double rnn = scan(Cell::kRnn), lstm = scan(Cell::kLstm);
+  const auto fewer = [&](const Text& other, double count) {
+    return below(say("parameters of attention over those of {0}", other), 1, attention / count);
+  };
+  const Bars bars = {
+      .title = say("Parameters over d², without biases"),
+      .bars = {say("attention"), "RNN", say("convolution of {0} taps", kTaps), "LSTM"},
+      .parts = {say("parameters / d²")},
+      .shares = {{attention}, {rnn}, {convolution}, {lstm}}};
+  return make_section(
+      "cost.parameters",
+      {named("rnn", fewer(say("an RNN"), rnn)),
+       named("convolution", fewer(say("a convolution of {0} taps", kTaps), convolution)),
+       beyond(named("lstm", fewer(say("an LSTM"), lstm)))},
+      {bars});
+}
+
+// The formulas, op by op: h_t = tanh(x_t + W h_(t-1)), and softmax(Q Kᵀ) V. Where the recurrence is
+// broken no state waits for the one before it.
+Tensor stepwise_recurrence(const Tensor& x, bool waits) {
+  const Tensor weight = filled({x.dim(2), x.dim(2)});
+  Tensor h = filled({1, 1, x.dim(2)});
+  for (int64_t t = 0; t < x.dim(1); ++t) {
+    const Tensor state = linear(waits ? h : h.detached(), weight, Tensor());
+    h = tanh(slice(x, 1, t, 1) + state);
+  }
+  return h;
+}
+
+Tensor stepwise_attention(const Tensor& x) {
+  const Tensor head = reshape(x, {1, 1, x.dim(1), x.dim(2)});
+  return scaled_dot_product_attention(head, head, head, {});
+}
+
+Section steps_section(const LabContext& lab) {
+  constexpr int64_t kShort = 16, kLong = 64;
+  const int64_t d = lab.integer("d");
+  const auto chain = [&](const Layer& layer, int64_t n) {
+    return longest_chain(layer(filled({1, n, d})));
+  };
+  const auto grows = [&](const Layer& layer) { return chain(layer, kLong) - chain(layer, kShort); };
+  const Layer waiting = [](const Tensor& x) { return stepwise_recurrence(x, true); };
+  const Layer recurrence = [&](const Tensor& x) {
+    return stepwise_recurrence(x, !lab.breaks("states"));
+  };
+  const double per_step = chain(waiting, 2) - chain(waiting, 1);
+  const auto chains = [&](const Text& name, const Layer& layer) {
+    const auto length = [&](double n) { return chain(layer, std::llround(n)); };
+    return series_by(name, Samples{4, 16, 64}, std::identity(), length);
+  };
+  return make_section(
+      "cost.steps",
+      {equal(say("recurrence: steps more from n = {0} to {1}", kShort, kLong), kLong - kShort,
+             grows(recurrence) / per_step),
+       equal(say("attention: steps more"), 0, grows(stepwise_attention)),
+       equal(say("convolution: steps more"), 0, grows(convolution_of(d, kTaps)))},
+      {line_chart(
+          say("Operations that wait for each other"), log_axis("n"), log_axis(say("operations")),
+          {chains(say("recurrence"), recurrence), chains(say("attention"), stepwise_attention),
+           chains(say("convolution"), convolution_of(d, kTaps))})});
+}
+
+// Milliseconds of a forward pass of sequences x, the shortest of three.
+double time_of(const Layer& layer, const Shape& x, int threads = 1) {
+  const int before = kernels::num_threads();
+  kernels::set_num_threads(threads);
+  const Tensor filled_x = filled(x).detached();
+  const double shortest = milliseconds_of(3, [&] { layer(filled_x); })[0];
+  kernels::set_num_threads(before);
+  return shortest;
+}
+
+Table times_of(const LabContext& lab) {
+  const int64_t d = lab.integer("d");
+  const Samples lengths = lab.numbers("n");
+  std::vector<Text> header =
+      row_by(say("layer, threads"), lengths, [](double n) { return absl::StrCat("n = ", n); });
+  Table table = {.title = say("Milliseconds of one sequence, d = {0}, f32", d),
+                 .header = std::move(header)};
+  const std::pair<Text, Layer> layers[] = {
+      {say("attention"), attention_alone()},
+      {say("attention with all its maps"), whole_attention(d)},
+      {say("recurrence"), recurrence_of(d)},
+      {say("convolution of {0} taps", kTaps), convolution_of(d, kTaps)}};
+  for (const auto& named : layers) {
+    for (const int threads : {1, 2}) {
+      table.rows.push_back(
+          row_by(named.first + absl::StrCat(", ", threads), lengths, [&](double n) {
+            return absl::StrFormat("%.3f", time_of(named.second, {1, std::llround(n), d}, threads));
+          }));
+    }
+  }
+  return table;
+}
+
+Finding above_one(const Text& what, double number) {
+  const Text measured = number > 1 ? say("above 1") : say("not above 1");
+  return found(what, say("above 1"), measured, number > 1);
+}
+
+Section slow_section(const LabContext& lab) {
+  const int64_t d = lab.integer("d"), longest = lab.integers("n").back();
+  const Tensor state = filled({d, d});
+  const Layer scan = [&](const Tensor& x) { return rnn(x, state); };
+  const double waiting = time_of(scan, {1, longest, d});
+  const double alone = lab.breaks("alone") ? waiting : time_of(scan, {longest, 1, d});
+  const double ratio = waiting / alone;
+  const double beside =
+      time_of(recurrence_of(d), {1, longest, d}) / time_of(attention_alone(), {1, longest, d});
+  return make_section(
+      "cost.slow",
+      {above_one(say("time of {0} tokens one after the other, over that of as many alone", longest),
+                 ratio),
+       beyond(named("attention",
+                    above_one(say("time of a recurrence over that of attention, n = {0}", longest),
+                              beside)))},
+      {times_of(lab)});
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  return {table_section(lab), parameters_section(lab), steps_section(lab), slow_section(lab)};
+}
+
+}  // namespace
+
+Lab cost_lab() { return make_lab("cost", run); }
+
+}  // namespace qkv

@@ -1,0 +1,363 @@
+// Who sees whom: |dy_i / dx_j| of attention, convolution and recurrence, by backward.
+#include "apps/labs/kit/lab_kit.h"
+#include "models/mixer_kind.h"
+#include "models/stack.h"
+
+namespace qkv {
+namespace {
+
+// The shares of n keys, times n, where all maps have the deviation `sigma`.
+std::vector<double> shares_of(const LabContext& lab, uint64_t seed, int64_t d, double sigma) {
+  const RandomStream random(seed);
+  const Tensor x = random_normal(random, "x", {lab.integer("tokens"), d});
+  const Tensor q = matmul(x, random_normal(random, "W_q", {d, d}) * sigma);
+  const Tensor k = matmul(x, random_normal(random, "W_k", {d, d}) * sigma);
+  const double factor = 1 / std::sqrt(static_cast<double>(d));
+  const Tensor weights = softmax(products_of_rows(q, k) * factor);
+  return (weights * static_cast<double>(x.dim(0))).to_vector();
+}
+
+// The keys of one query, the largest first.
+Series sorted_shares(const LabContext& lab, const Text& name, Samples shares) {
+  shares.resize(static_cast<size_t>(lab.integer("tokens")));
+  std::ranges::sort(shares, std::greater());
+  return numbered_series(name, shares);
+}
+
+Section share_section(const LabContext& lab) {
+  LineChart chart = line_chart(say("What one query gives each key, times n, first seed"),
+                               say("keys, by their shares"), log_axis("n p"));
+  chart.levels = {{say("equal shares"), 1}};
+  Section section = make_section("influence.share");
+  for (const int64_t d : lab.integers("widths")) {
+    const double small = 0.02, large = 1 / std::sqrt(static_cast<double>(d));
+    const double s = small * small * static_cast<double>(d);
+    const auto shares_by = [&](double sigma) {
+      return over_seeds(lab, [&](uint64_t seed) { return shares_of(lab, seed, d, sigma); });
+    };
+    // In its control the small maps are as large as the others.
+    const auto of_small = shares_by(lab.breaks("large") ? large : small);
+    section.add(near(say("deviation of n p, σ = 0.02, d = {0}", d), std::sqrt(std::exp(s * s) - 1),
+                     values_of(of_small, deviation_of), 0.1));
+    section.add(
+        below(say("largest n p, σ = {0}, d = {1}", small, d), 2, values_of(of_small, most_of)));
+    const auto of_large = shares_by(large);
+    const Finding by_large = beyond(
+        below(say("largest n p, σ = {0}, d = {1}", "1 / √d", d), 2, values_of(of_large, most_of)));
+    section.add(d == lab.integers("widths").back() ? named("large", by_large) : by_large);
+    for (const auto& [sigma, all] : {std::pair("0.02", of_small), std::pair("1 / √d", of_large)}) {
+      chart.series.push_back(sorted_shares(lab, say("σ = {0}, d = {1}", sigma, d), all[0]));
+    }
+  }
+  section.show(chart);
+  return section;
+}
+
+// Layers of a convolution with k taps around the token itself until the first of n tokens depends
+// on the last. The taps of layer l stand k^(l mod `cycle`) apart: with a cycle of 1 side by side.
+int64_t layers_between(int64_t n, int64_t k, int64_t cycle) {
+  const Tensor x = as_parameter(ones({1, n, 1}, DType::f64));
+  Tensor y = x;
+  for (int64_t layers = 1;; ++layers) {
+    const auto apart = std::llround(std::pow(k, (layers - 1) % cycle));
+    const int64_t width = (k - 1) * apart + 1;
+    std::vector<double> taps(static_cast<size_t>(width));
+    for (int64_t i = 0; i < width; i += apart) taps[static_cast<size_t>(i)] = 1;
+    y = depthwise_convolution(y, constant_f64({1, 1, width}, taps), Tensor(), width / 2);
+    const Tensor back = backward(slice(y, 1, 0, 1), {.keep_graph = true})[x];
+    if (back.to_vector().back() != 0) return layers;
+  }
+}
+
+// How far the first token sees through `layers` layers of convolution.
+double influence_through(const LabContext& lab, int64_t layers) {
+  const int64_t n = lab.integer("n"), k = lab.integer("kernel");
+  const Tensor x = as_parameter(ones({1, n, 1}, DType::f64));
+  Tensor y = x;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    y = depthwise_convolution(y, ones({1, 1, k}, DType::f64), Tensor(), k / 2);
+  }
+  const Samples back = backward(slice(y, 1, 0, 1))[x].to_vector();
+  const auto last =
+      std::ranges::find_if(back.rbegin(), back.rend(), [](double g) { return g != 0; });
+  return static_cast<double>(back.rend() - last - 1);
+}
+
+int64_t layers_enough(const LabContext& lab) {
+  const int64_t half = (lab.integer("kernel") - 1) / 2;
+  return lab.breaks("flat") ? 1 : (lab.integer("n") - 2) / half + 1;
+}
+
+// h_t = tanh(x_t + h_(t - 1)) of n tokens; nothing passes through the state of the token `cut`.
+bool depends_without(int64_t n, int64_t cut) {
+  const Tensor x = as_parameter(constant_f64({n, 1}, Samples(static_cast<size_t>(n), 0.1)));
+  Tensor h = zeros({1, 1}, DType::f64);
+  for (int64_t t = 0; t < n; ++t) {
+    h = tanh(row_of(x, t) + h);
+    if (t == cut) h = h.detached();
+  }
+  return backward(h)[x].to_vector().front() != 0;
+}
+
+// "1 layer", "3 layers"
+Text layers_text(int64_t layers) {
+  return layers == 1 ? say("1 layer") : say("{0} layers", layers);
+}
+
+// How many states all information must pass from the first of n tokens to the last in a recurrence.
+int64_t states_between(int64_t n) {
+  int64_t states = 0;
+  for (int64_t t = 0; t + 1 < n; ++t) states += depends_without(n, t) ? 0 : 1;
+  return states;
+}
+
+Section stacked_section(const LabContext& lab) {
+  const int64_t enough = layers_enough(lab);
+  const auto far = static_cast<double>(lab.integer("n") - 1);
+  Samples reach;
+  for (int64_t layers = 1; layers <= enough; ++layers) {
+    reach.push_back(influence_through(lab, layers));
+  }
+  LineChart chart = line_chart(say("Reach of stacked convolutions"), say("layers"), say("tokens"),
+                               {numbered_series(say("reach"), reach)});
+  chart.levels = {{say("all tokens"), far}};
+  return make_section(
+      "influence.stacked",
+      {named("stacked", at_least(say("reach of {0} of convolution, in tokens", layers_text(enough)),
+                                 far, influence_through(lab, enough))),
+       beyond(named("one", at_least(say("reach of {0} of convolution, in tokens", layers_text(1)),
+                                    far, influence_through(lab, 1))))},
+      {chart});
+}
+
+Section local_section(const LabContext& lab) {
+  const int64_t enough = layers_enough(lab);
+  const int64_t one_side = (lab.integer("kernel") - 1) / 2;
+  const auto half = static_cast<double>(one_side);
+  const int64_t one = lab.breaks("deep") ? enough : 1;
+  return make_section("influence.local",
+                      {at_most(say("reach of {0} of convolution, in tokens", layers_text(1)), half,
+                               influence_through(lab, one)),
+                       beyond(named("stacked", at_most(say("reach of {0} of convolution, in tokens",
+                                                           layers_text(enough)),
+                                                       half, influence_through(lab, enough))))});
+}
+
+Section path_section(const LabContext& lab) {
+  Section section = make_section("influence.path");
+  const int64_t k = lab.integer("kernel");
+  const std::vector<int64_t> powers = {2, 3, 4};
+  Series dilated = {.name = say("dilated")}, beside = {.name = say("side by side")};
+  for (const int64_t power : powers) {
+    const auto n = static_cast<int64_t>(std::llround(std::pow(k, power)));
+    const int64_t apart = layers_between(n, k, lab.breaks("beside") ? 1 : power);
+    const int64_t close = layers_between(n, k, 1);
+    section.add(equal(say("dilated: layers for n = {0}", n), 2 * power, apart));
+    section.add(beyond(named(absl::StrCat("beside", power),
+                             at_most(say("side by side: layers for n = {0}", n),
+                                     2 * static_cast<double>(power), static_cast<double>(close)))));
+    for (Series* const series : {&dilated, &beside}) series->x.push_back(static_cast<double>(n));
+    dilated.y.push_back(static_cast<double>(apart));
+    beside.y.push_back(static_cast<double>(close));
+  }
+  section.show(line_chart(say("Layers until the first token sees the last"), log_axis("n"),
+                          log_axis(say("layers")), {dilated, beside}));
+  return section;
+}
+
+using Network = std::function<Tensor(const Tensor& x)>;  // [B, T, C] -> [B, T, C]
+
+// |dy_i / dx_j| for all i and j at once: T C copies of x, and for each another number of y whose
+// gradient is taken.   x [T, C] -> [T, T]
+Tensor influence(const Network& network, const Tensor& x) {
+  const int64_t n = x.dim(0), d = x.dim(1), copies = n * d;
+  const Tensor batch = as_parameter(broadcast_to(reshape(x, {1, n, d}), {copies, n, d}));
+  const Tensor pushed = reshape(identity(copies), {copies, n, d});
+  const Tensor back = backward(network(batch), {.cotangent = pushed})[batch];
+  return sqrt(sum(sum(reshape(back * back, {n, d, n, d}), 3), 1));
+}
+
+Tensor make_words(const LabContext& lab, uint64_t seed) {
+  return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
+}
+
+ModelOptions options_of(const LabContext& lab, const std::string& mixer, Cell cell = Cell::kLstm) {
+  return {.d_model = lab.integer("d"),
+          .mixer = mixer,
+          .num_heads = 1,
+          .d_ff = lab.integer("d"),
+          .position = Position::kNone,
+          .kernel = lab.integer("kernel"),
+          .cell = cell};
+}
+
+// Whole blocks, as in an encoder.
+Network encoder(const LabContext& lab, uint64_t seed, const std::string& mixer, int64_t layers) {
+  ModelOptions options = options_of(lab, mixer);
+  options.num_layers = layers;
+  options.attention.window = lab.is_control() && mixer == "attention" ? 1 : 0;
+  Initializer init(RandomStream(seed), DType::f64);
+  const Stack stack(init, options, Stack::Role::kEncoder, lab.integer("n"));
+  return [stack](const Tensor& x) { return run_module(stack, x, Tensor()); };
+}
+
+// A mixer alone: what it does itself, without the residual stream around it.
+Network mixer_of(const LabContext& lab, const Mixer& mixer, bool causal) {
+  const int64_t window = lab.is_control() && mixer.name() == "attention" ? 2 : 0;
+  const AttentionMask mask = {.causal = causal, .window = window};
+  return [mixer, mask](const Tensor& x) { return run_module(mixer, x, mask); };
+}
+
+Mixer make_mixer(const LabContext& lab, uint64_t seed, const ModelOptions& options, bool causal) {
+  Initializer init(RandomStream(seed), DType::f64);
+  const double deviation = 1 / std::sqrt(static_cast<double>(options.d_model));
+  return make_mixer(init, options, {lab.integer("n"), causal, deviation});
+}
+
+Section reach_section(const LabContext& lab) {
+  const int64_t n = lab.integer("n"), half = (lab.integer("kernel") - 1) / 2;
+  Section section = make_section("influence.reach");
+  const Tensor x = make_words(lab, 1);
+  for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
+    section.add(equal(say("reach of {0} of convolution, in tokens", layers_text(layers)),
+                      std::min(layers * half, n - 1),
+                      reach_of(influence(encoder(lab, 1, "convolution", layers), x))));
+  }
+  const std::pair<const char*, Text> kinds[] = {
+      {"recurrence", say("recurrence in both directions")}, {"attention", say("attention")}};
+  for (const auto& [kind, name] : kinds) {
+    section.add(equal(say("{0}, 1 layer: the same", name), n - 1,
+                      reach_of(influence(encoder(lab, 1, kind, 1), x))));
+  }
+  const Mixer recurrence = make_mixer(lab, 1, options_of(lab, "recurrence"), true);
+  const Tensor one_way = influence(mixer_of(lab, recurrence, /*causal=*/true), x);
+  section.add(equal(say("recurrence in one direction: |dy_first / dx_last|"), 0,
+                    one_way.to_vector()[static_cast<size_t>(n - 1)]));
+  HeatMaps maps = {.title = say("Influence of j on i, over the largest of each")};
+  const auto show = [&](const Text& title, const char* kind, bool causal) {
+    const Mixer mixer = make_mixer(lab, 1, options_of(lab, kind), causal);
+    const Tensor found = influence(mixer_of(lab, mixer, causal), x);
+    maps.maps.push_back(map_of_inputs(title, found * (1 / largest_of(found))));
+  };
+  show(say("convolution"), "convolution", false);
+  show(say("recurrence in one direction"), "recurrence", true);
+  for (const auto& [kind, name] : kinds) show(name, kind, false);
+  section.show(maps);
+  return section;
+}
+
+// |dy_last / dx_j| over its largest, by the distance of j, of the mixer alone.
+std::vector<double> by_distance(const Network& network, const Tensor& x) {
+  const int64_t n = x.dim(0);
+  Samples row = reshape(slice(influence(network, x), 0, n - 1, 1), {n}).to_vector();
+  std::ranges::reverse(row);
+  const double largest = most_of(row);
+  for (double& number : row) number /= largest;
+  return row;
+}
+
+// The share of the first token beside the last where the matrix of the state is the identity, with
+// words `times` as large: where they are tiny, tanh is linear. By seed.
+Samples shares_kept_by_identity(const LabContext& lab, double times) {
+  return over_seeds(lab, [&](uint64_t seed) {
+    Mixer mixer = make_mixer(lab, seed, options_of(lab, "recurrence", Cell::kRnn), true);
+    std::get<NotedChild<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
+        identity(lab.integer("d"));
+    const auto row = by_distance(mixer_of(lab, mixer, true), make_words(lab, seed) * times);
+    return row.back() / row.front();
+  });
+}
+
+Section decay_section(const LabContext& lab) {
+  struct Kind {
+    Text name;
+    std::string mixer;
+    Cell cell;
+    std::vector<Samples> rows = {};  // by seed
+
+    Samples nearest() const {
+      return values_of(rows, [](const Samples& row) { return row[0]; });
+    }
+    Samples farthest() const {
+      return values_of(rows, [](const Samples& row) { return row.back(); });
+    }
+  };
+  std::vector<Kind> kinds = {{"RNN", "recurrence", Cell::kRnn},
+                             {"LSTM", "recurrence", Cell::kLstm},
+                             {say("attention"), "attention", Cell::kRnn}};
+  for (Kind& kind : kinds) {
+    kind.rows = over_seeds(lab, [&](uint64_t seed) {
+      const Mixer mixer = make_mixer(lab, seed, options_of(lab, kind.mixer, kind.cell), true);
+      return by_distance(mixer_of(lab, mixer, true), make_words(lab, seed));
+    });
+  }
+  const LineChart chart = line_chart(
+      say("Influence on the last token, over the largest, first seed"), say("tokens before it"),
+      log_axis(say("influence")),
+      each_of(kinds, [](const Kind& kind) { return numbered_series(kind.name, kind.rows[0], 0); }));
+  const Kind &rnn = kinds[0], &lstm = kinds[1], &attention = kinds[2];
+  // One, but for what x² and rounding do.
+  constexpr double kKept = 1 - 1e-6;
+  const auto kept = [&](double times) { return shares_kept_by_identity(lab, times); };
+  return make_section(
+      "influence.decay",
+      {larger(say("RNN: influence of the last token, and of the first"), rnn.nearest(),
+              rnn.farthest()),
+       larger(say("LSTM: influence of the last token, and of the first"), lstm.nearest(),
+              lstm.farthest()),
+       larger(say("influence of the first token: of attention, and of an LSTM"),
+              attention.farthest(), lstm.farthest()),
+       named("saturated", below(say("RNN with W = 1, words of size 1: the first over the last"),
+                                kKept, kept(1))),
+       beyond(named("line", below(say("the same, words of size 10⁻⁶, where tanh is linear"), kKept,
+                                  kept(1e-6))))},
+      {chart});
+}
+
+// The influence of the last token on the first, in an LSTM, and how much that is of its influence
+// on the one before it.
+Section both_ways_section(const LabContext& lab) {
+  struct Last {
+    double influence, share;
+  };
+  const auto last = [&](bool causal) {
+    return over_seeds(lab, [&](uint64_t seed) {
+      const Mixer mixer = make_mixer(lab, seed, options_of(lab, "recurrence"), causal);
+      const Samples all =
+          influence(mixer_of(lab, mixer, causal), make_words(lab, seed)).to_vector();
+      const auto n = static_cast<size_t>(lab.integer("n"));
+      return Last{.influence = all[n - 1], .share = all[n - 1] / all[(n - 1) * n - 1]};
+    });
+  };
+  const auto one = last(true), two = lab.breaks("one-way") ? one : last(false);
+  return make_section(
+      "influence.both-ways",
+      {equal(say("one direction: influence of the last token on the first, the most of all seeds"),
+             0, most_of(values_of(one, &Last::influence))),
+       above(say("two directions: the same, the least of all seeds"), 0,
+             least_of(values_of(two, &Last::influence))),
+       below(say("two directions: the same, over the influence on the token before the last"), 1,
+             values_of(two, &Last::share))});
+}
+
+Section steps_section(const LabContext& lab) {
+  const int64_t n = lab.integer("n");
+  const Tensor one = influence(encoder(lab, 1, "attention", 1), make_words(lab, 1));
+  return make_section(
+      "influence.steps",
+      {equal(say("RNN: states on the way from the first of {0} tokens to the last", n), n - 1,
+             states_between(n)),
+       above(say("attention, 1 layer: influence of the first token on the last"), 0,
+             one.to_vector()[static_cast<size_t>((n - 1) * n)])});
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  return {reach_section(lab),     stacked_section(lab), local_section(lab), decay_section(lab),
+          both_ways_section(lab), share_section(lab),   path_section(lab),  steps_section(lab)};
+}
+
+}  // namespace
+
+Lab influence_lab() { return make_lab("influence", run); }
+
+}  // namespace qkv

@@ -1,0 +1,150 @@
+// One model at other lengths than it was made for: which part of it forbids them.
+#include "apps/labs/kit/lab_kit.h"
+#include "framework/core/error.h"
+#include "framework/nn/trace.h"
+#include "models/model.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kVocabulary = 10;
+
+// The same model but for one part.
+struct Part {
+  Text name;
+  std::string mixer = "attention";
+  Position position = Position::kNone;
+};
+
+Model make(const LabContext& lab, const Part& part, uint64_t seed = 1) {
+  ModelOptions options = {.mixer = part.mixer, .position = part.position};
+  if (part.mixer == "attention") {
+    if (lab.is_control()) options.position = Position::kLearned;
+    if (lab.breaks("even")) options.attention.scale = 1e-30;
+  }
+  const DataShape data = {.vocabulary_size = kVocabulary, .max_length = lab.integer("trained")};
+  return {options, data, Initializer(RandomStream(seed).derive("model"), DType::f64)};
+}
+
+// The first `length` tokens of one text. i64 [1, T]
+Tensor text(int64_t length, const char* name = "text") {
+  return random_tokens(RandomStream(1).derive(name), {1, length}, kVocabulary);
+}
+
+struct Read {
+  Tensor logits;  // undefined: refused
+  Trace trace = {};
+};
+
+Read read(const Model& model, const Tensor& tokens) {
+  Read read;
+  ForwardContext context;
+  const Tracing tracing(read.trace);
+  const std::vector<Tensor> inputs = {tokens};
+  try {
+    read.logits = model(inputs, context);
+  } catch (const Error&) {  // too long for one of its tables
+  }
+  return read;
+}
+
+std::vector<Part> attentions() {
+  return {
+      {.name = say("attention, no positions")},
+      {.name = say("attention, {0} positions", "sinusoidal"), .position = Position::kSinusoidal},
+      {.name = say("attention, {0} positions", "rotary"), .position = Position::kRotary},
+      {.name = say("attention, {0} positions", "alibi"), .position = Position::kAlibi},
+      {.name = say("attention, {0} positions", "relative"), .position = Position::kRelative}};
+}
+
+std::vector<Part> tables() {
+  return {{.name = say("attention, a table of positions"), .position = Position::kLearned},
+          {.name = say("a table of weights"), .mixer = "learned"}};
+}
+
+// The longest of the lengths that a model reads; 0: none.
+int64_t longest_read(const Model& model, const std::vector<int64_t>& lengths) {
+  int64_t longest = 0;
+  for (const int64_t length : lengths) {
+    if (read(model, text(length)).logits.defined()) longest = length;
+  }
+  return longest;
+}
+
+// Whether no more is read than what the model is made for, which lengths beyond that can tell.
+Finding reads_no_more(const LabContext& lab, const Part& part) {
+  const std::vector<int64_t> lengths = lab.integers("lengths");
+  const int64_t trained = lab.integer("trained"), longest = longest_read(make(lab, part), lengths);
+  Finding finding = found(say("{0}: the longest that is read, of {1}", part.name, lengths.back()),
+                          say("at most {0}", trained), std::to_string(longest), longest <= trained);
+  if (lengths.back() <= trained) finding.result = FindingResult::kUndecided;
+  return finding;
+}
+
+HeatMap map_of(const LabContext& lab) {
+  const std::vector<int64_t> lengths = lab.integers("lengths");
+  HeatMap map = {.title = say("Which lengths a model made for {0} tokens reads: 1 is yes",
+                              lab.integer("trained")),
+                 .columns = std::ssize(lengths),
+                 .row_axis = say("the model"),
+                 .column_axis = say("tokens")};
+  for (const int64_t length : lengths) map.column_names.emplace_back(std::to_string(length));
+  std::vector<Part> parts = attentions();
+  for (const Part& part : tables()) parts.push_back(part);
+  for (const Part& part : parts) {
+    ++map.rows;
+    map.row_names.push_back(part.name);
+    const Model model = make(lab, part);
+    for (const int64_t length : lengths) {
+      map.numbers.push_back(read(model, text(length)).logits.defined() ? 1 : 0);
+    }
+  }
+  return map;
+}
+
+Section length_section(const LabContext& lab) {
+  Section section = make_section("length.length", {}, {map_of(lab)});
+  for (const Part& part : attentions()) section.add(reads_no_more(lab, part));
+  section.findings.front().name = "attention";
+  for (const Part& part : tables()) section.add(reads_no_more(lab, part));
+  section.findings.back().name = "table";
+  return section;
+}
+
+Section weights_section(const LabContext& lab) {
+  const int64_t length = lab.integer("trained");
+  const auto changes = [&](const Part& part, const std::string& path) {
+    return over_seeds(lab, [&](uint64_t seed) {
+      const Model model = make(lab, part, seed);
+      return largest_difference(read(model, text(length)).trace[path],
+                                read(model, text(length, "another")).trace[path]);
+    });
+  };
+  const std::string attention = "blocks.0.attention.weights", table = "blocks.0.learned.weights";
+  const auto map = [&](const char* name, const Part& part, const std::string& path) {
+    const Tensor weights = read(make(lab, part), text(length, name)).trace[path];
+    const Tensor head = reshape(slice(weights, weights.rank() - 3, 0, 1), {length, length});
+    const bool is_first = name == std::string("text");
+    HeatMap drawn = heat_map_of(say(is_first ? "first text" : "second text"), head);
+    drawn.row_axis = say("queries");
+    drawn.column_axis = say("keys");
+    return drawn;
+  };
+  const Part computed = attentions().front(), learned = tables().back();
+  return make_section(
+      "length.weights",
+      {equal(say("a table of weights: change with the text"), 0, most_of(changes(learned, table))),
+       above(say("attention: change with the text"), 0, changes(computed, attention))},
+      {HeatMaps{.title = say("Weights of attention in one model"),
+                .maps = {map("text", computed, attention), map("another", computed, attention)}}});
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  return {length_section(lab), weights_section(lab)};
+}
+
+}  // namespace
+
+Lab length_lab() { return make_lab("length", run); }
+
+}  // namespace qkv

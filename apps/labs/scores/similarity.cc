@@ -1,0 +1,197 @@
+// How alike two vectors are, by their inner product or by the angle between them.
+#include "apps/labs/kit/lab_kit.h"
+
+namespace qkv {
+namespace {
+
+using Similarity = Tensor (*)(const Tensor& a, const Tensor& b);  // [N, d], [M, d] -> [N, M]
+
+Tensor dot(const Tensor& a, const Tensor& b) { return products_of_rows(a, b); }
+Tensor scaled(const Tensor& a, const Tensor& b) {
+  return dot(a, b) / std::sqrt(static_cast<double>(a.dim(1)));
+}
+Tensor unit(const Tensor& x) { return x / reshape(lengths_of_rows(x), {x.dim(0), 1}); }
+Tensor cosine(const Tensor& a, const Tensor& b) { return dot(unit(a), unit(b)); }
+
+Tensor make_words(const LabContext& lab, uint64_t seed) {
+  return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
+}
+
+HeatMap pairs_map(const Text& title, const Tensor& pairs) {
+  return heat_map_of(title, pairs, say("words"), say("words"));
+}
+
+// By the sides of the triangle of the unit vectors u and v: 2 atan(|u - v| / |u + v|)  (Kahan 2006)
+double angle_between(const Tensor& a, const Tensor& b) {
+  const Tensor u = unit(a), v = unit(b);
+  return 2 * std::atan2(size_of(u - v), size_of(u + v));
+}
+
+// f(x) of the words of each seed.
+template <class F>
+Samples over_words(const LabContext& lab, const F& f) {
+  return over_seeds(lab, [&](uint64_t seed) { return f(make_words(lab, seed)); });
+}
+
+// The largest of |f(a, b)| over all pairs of words of all seeds.
+template <class F>
+double largest_over_pairs(const LabContext& lab, const F& f) {
+  return most_of(over_words(lab, [&](const Tensor& x) {
+    double largest = 0;
+    for (int64_t i = 0; i < x.dim(0); ++i) {
+      for (int64_t j = 0; j < x.dim(0); ++j) {
+        largest = std::max(largest, std::abs(f(row_of(x, i), row_of(x, j))));
+      }
+    }
+    return largest;
+  }));
+}
+
+// Two vectors of a plane, and the one on the other.
+Paths projection_drawing() {
+  const auto arrow = [](const Text& name, double x, double y) {
+    return Path{.name = name, .x = {0, x}, .y = {0, y}};
+  };
+  return {.title = say("The projection of x on y"),
+          .x_label = "1",
+          .y_label = "2",
+          .paths = {arrow("x = (1, 2)", 1, 2), arrow("y = (3, 1)", 3, 1),
+                    arrow(say("(x·y / |y|²) y = (1.5, 0.5)"), 1.5, 0.5)}};
+}
+
+Section angle_section(const LabContext& lab) {
+  const Similarity product = lab.is_control() ? cosine : dot;
+  const auto off_law = [&](const Tensor& a, const Tensor& b) {
+    return product(a, b).item() - size_of(a) * size_of(b) * std::cos(angle_between(a, b));
+  };
+  const auto rest = [&](const Tensor& a, const Tensor& b) {
+    const Tensor projection = unit(b) * (product(a, b).item() / size_of(b));
+    return dot(a - projection, b).item();
+  };
+  const auto in_order = [&](const Tensor& x) {
+    return share_in_order(product(x, x), cosine(x, x));
+  };
+  const Samples of_units = over_words(lab, [&](const Tensor& x) { return in_order(unit(x)); });
+  const Tensor x = make_words(lab, 1);
+  return make_section(
+      "similarity.angle",
+      {same(say("x·y and |x| |y| cos(angle)"), largest_over_pairs(lab, off_law)),
+       same(say("what the projection leaves of x, times y, and 0"), largest_over_pairs(lab, rest)),
+       equal(say("share of pairs in the order of their angles, all lengths 1"), 1,
+             least_of(of_units)),
+       beyond(named("own", at_least(say("share of pairs in that order, with their own lengths"), 1,
+                                    over_words(lab, in_order))))},
+      {projection_drawing(), pairs_map("x·y", product(x, x)),
+       pairs_map("cos(x, y)", cosine(x, x))});
+}
+
+// Vectors of words that learned what stands beside them. Words 2 i and 2 i + 1 are relatives: the
+// same stands beside both.
+struct Learned {
+  Tensor words;      // [n, d]
+  double error = 0;  // of what they expect: cross-entropy, less the entropy
+};
+
+Learned learn_words(const LabContext& lab, uint64_t seed) {
+  constexpr int64_t kSteps = 300;
+  constexpr double kSmall = 0.1;  // how large they begin
+  const RandomStream random(seed);
+  const int64_t n = lab.integer("n"), d = lab.integer("d");
+  const Tensor of_pairs = random_normal(random, "beside", {n / 2, n}) * 2.0;
+  const Tensor beside = lab.breaks("relatives")
+                            ? softmax(random_normal(random, "beside", {n, n}) * 2.0)
+                            : softmax(reshape(stack({of_pairs, of_pairs}, 1), {n, n}));
+  const Tensor words = as_parameter(random_normal(random, "words", {n, d}) * kSmall);
+  const Tensor map = as_parameter(random_normal(random, "map", {d, n}) * kSmall);
+  const auto losses = train_with_adam({{"words", words}, {"map", map}}, kSteps, [&](uint64_t) {
+    return neg(mean(sum(beside * log(softmax(matmul(words, map))), -1)));
+  });
+  const double entropy = -mean(sum(beside * log(beside), -1)).item();
+  return {.words = words.detached(), .error = losses.back() - entropy};
+}
+
+// The mean of the products of each word with its relative, or with all that are none.
+double mean_product(const Tensor& words, bool with_relatives) {
+  const Samples products = dot(words, words).to_vector();
+  const size_t n = static_cast<size_t>(words.dim(0));
+  Samples chosen;
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j < n; ++j) {
+      if (j != i && (j == (i ^ 1)) == with_relatives) chosen.push_back(products[i * n + j]);
+    }
+  }
+  return mean_of(chosen);
+}
+
+// The share of words that are more like themselves than like any other.
+double share_like_themselves(const Tensor& words) {
+  const Tensor similarity = dot(words, words);
+  const Tensor own = sum(similarity * identity(words.dim(0)), -1);
+  return 1 - count_not_zero(max(similarity, -1) - own) / static_cast<double>(words.dim(0));
+}
+
+Section related_section(const LabContext& lab) {
+  const auto learned = over_seeds(lab, [&](uint64_t seed) { return learn_words(lab, seed); });
+  const auto products = [&](bool with_relatives) {
+    return values_of(learned,
+                     [&](const Learned& each) { return mean_product(each.words, with_relatives); });
+  };
+  const double even = std::log(static_cast<double>(lab.integer("n")));
+  return make_section(
+      "similarity.related",
+      {premise(below(say("what the words expect beside them is off by, in nats"), even / 10,
+                     values_of(learned, &Learned::error))),
+       larger(say("learned words: product with a relative, and with a stranger"), products(true),
+              products(false)),
+       beyond(named("drawn",
+                    at_least(say("share of drawn words that are more like themselves than others"),
+                             1, over_words(lab, share_like_themselves))))},
+      {pairs_map(say("x·y of learned words; 0 and 1 are relatives, 2 and 3, …"),
+                 dot(learned[0].words, learned[0].words))});
+}
+
+Section shares_section(const LabContext& lab) {
+  struct Form {
+    Text name;
+    Similarity similarity;
+  };
+  const std::vector<Form> forms = {{"q·k", dot}, {"q·k / √d", scaled}, {"cos(q, k)", cosine}};
+  const double n = static_cast<double>(lab.integer("n")), sign = lab.breaks("order") ? -1 : 1;
+  const auto shares_of = [&](const Form& form, uint64_t seed) {
+    const Tensor x = make_words(lab, seed);
+    const Tensor samples = random_normal(RandomStream(seed), "samples", x.shape());
+    const Tensor similarity = form.similarity(samples, x);
+    return std::pair(similarity, softmax(similarity * sign));
+  };
+  Section section = make_section("similarity.shares");
+  Bars bars = {.title = say("Shares of n words, seed 1: the first sample"),
+               .bars = {},
+               .parts = {},
+               .shares = {}};
+  for (int64_t i = 0; i < lab.integer("n"); ++i) bars.parts.push_back(say("word {0}", i));
+  for (const Form& form : forms) {
+    section.add(equal(say("share of pairs whose shares are in the order of {0}", form.name), 1,
+                      least_of(over_seeds(lab, [&](uint64_t seed) {
+                        const auto [similarity, shares] = shares_of(form, seed);
+                        return share_in_order(shares, similarity);
+                      }))));
+    bars.bars.push_back(form.name);
+    bars.shares.push_back(row_of(shares_of(form, 1).second, 0).to_vector());
+  }
+  section.add(at_most(
+      say("largest share by the cosine"), std::exp(1) / (std::exp(1) + (n - 1) * std::exp(-1)),
+      most_of(over_seeds(
+          lab, [&](uint64_t seed) { return largest_of(shares_of(forms.back(), seed).second); }))));
+  section.show(std::move(bars));
+  return section;
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  return {angle_section(lab), related_section(lab), shares_section(lab)};
+}
+
+}  // namespace
+
+Lab similarity_lab() { return make_lab("similarity", run); }
+
+}  // namespace qkv

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "apps/report/html/html.h"
+#include "apps/report/texts/text.h"
+
+namespace qkv {
+
+// A whole page that is there in both languages, shows `first`, and has a button for the other. The
+// page's script is in it.
+std::string page_in_both(const Text& title, const std::string& body, Language first);
+
+// A part of such a page in both languages, one of them shown; if both are the same, once.
+std::string in_both(const std::function<std::string(Language)>& part);
+std::string in_both(const Text& text);  // within a line
+
+}  // namespace qkv

@@ -1,0 +1,306 @@
+#include "apps/lesson/tape.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "apps/lesson/lesson.h"
+#include "apps/lesson/lesson_examples.h"
+#include "framework/autograd/backward.h"
+#include "framework/ops/ops.h"
+#include "models/mixer_kind.h"
+#include "tests/framework/testing.h"
+#include "train/evaluate/evaluate.h"
+#include "train/folder/experiment.h"
+
+namespace qkv {
+namespace {
+
+Lesson three_words() { return find_lesson("three-words").value(); }
+
+// The first validation example of a small model.
+Lesson lesson_of(const ModelOptions& model) {
+  Config config;
+  config.data.task = model.kind == "classifier" ? "parity" : "reverse";
+  config.data.length = model.kind == "classifier" ? 8 : 3;
+  config.train.precision = Precision::kF64;
+  config.model = model;
+  const auto dataset = make_dataset(config).value();
+  return {.config = config,
+          .vocabulary = dataset->vocabulary().texts(),
+          .model = make_model(config, dataset->shape()),
+          .batch = dataset->validation_batch(0, 1)};
+}
+
+Recording record(const Lesson& lesson) { return record(lesson.model, lesson.batch, lesson.form()); }
+
+const TapeValue& at(const Recording& recording, const std::string& path) {
+  for (const TapeValue& value : recording.tape.values) {
+    if (std::ranges::find(value.paths, path) != value.paths.end()) return value;
+  }
+  ADD_FAILURE() << path;
+  return recording.tape.values[0];
+}
+
+// Every op reads what was there before it, and makes what no other makes.
+void expect_order(const Recording& recording) {
+  std::set<ValueId> made;
+  const Tape& tape = recording.tape;
+  for (size_t i = 0; i < tape.ops.size(); ++i) {
+    const TapeOp& op = tape.ops[i];
+    for (const ValueId input : op.inputs) {
+      EXPECT_TRUE(!tape[input].computed || made.contains(input)) << i << " " << op.op;
+    }
+    EXPECT_TRUE(tape[op.output].computed) << i;
+    EXPECT_TRUE(made.insert(op.output).second) << i;
+    EXPECT_EQ(op.backward, i >= recording.forward_ops) << i;
+    if (op.backward_of) {
+      EXPECT_LT(*op.backward_of, recording.forward_ops) << i;
+    }
+  }
+  EXPECT_TRUE(made.contains(recording.loss));
+}
+
+TEST(RecordingTest, OpsComeInAnOrderInWhichTheyCanRunAgain) {
+  for (const char* kind : {"decoder", "encoder_decoder", "classifier"}) {
+    for (const MixerKind& mixer : mixer_kinds()) {
+      for (const Named<Position>& position : kNames<Position>) {
+        ModelOptions model = {.kind = kind, .num_layers = 1, .d_model = 8, .num_heads = 2};
+        model.d_ff = 8;
+        model.mixer = mixer.name;
+        model.position = position.value;
+        const bool needs_attention = position.value == Position::kRotary ||
+                                     position.value == Position::kAlibi ||
+                                     position.value == Position::kRelative;
+        if (needs_attention && mixer.name != "attention") continue;
+        SCOPED_TRACE(testing::Message() << kind << " " << mixer.name << " " << position.name);
+        expect_order(record(lesson_of(model)));
+      }
+    }
+  }
+}
+
+TEST(RecordingTest, GradientsAreThoseOfBackward) {
+  const Lesson lesson = lesson_of({.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 16});
+  const Recording recording = record(lesson);
+  ForwardContext context;
+  const Tensor loss = batch_loss(lesson.model, lesson.batch, {}, context).loss;
+  const Gradients gradients = backward(loss);
+  EXPECT_NEAR(recording.whole_loss, loss.item(), 1e-14);
+  size_t found = 0;
+  for (const auto& [name, tensor] : parameters(lesson.model)) {
+    for (const TapeValue& value : recording.tape.values) {
+      if (value.name != name) continue;
+      ASSERT_TRUE(value.parameter && value.gradient) << name;
+      expect_near(recording.tape[*value.gradient].tensor, gradients[tensor], 1e-13, name);
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, parameters(lesson.model).size());
+}
+
+TEST(RecordingTest, WhatLayersCallTheirTensorsHasAGradient) {
+  const Recording recording = record(three_words());
+  const std::string layer = "blocks.0.attention.";
+  for (const std::string& path :
+       {std::string("blocks.0.input"), std::string("blocks.0.attention_norm"), layer + "q",
+        layer + "k", layer + "v", layer + "scores", layer + "masked_scores", layer + "weights",
+        layer + "heads", layer + "concatenated", std::string("blocks.0.attention"),
+        std::string("blocks.0.mixed"), std::string("blocks.0.feed_forward_norm"),
+        std::string("blocks.0.feed_forward.up"), std::string("blocks.0.feed_forward.hidden"),
+        std::string("blocks.0.feed_forward"), std::string("blocks.0.output"),
+        std::string("logits")}) {
+    EXPECT_TRUE(at(recording, path).gradient.has_value()) << path;
+  }
+  EXPECT_EQ(recording.attention_layers(), std::vector<std::string>{"blocks.0.attention"});
+  EXPECT_EQ(recording.weights_of("blocks.0.attention").shape(), (Shape{1, 2, 3, 3}));
+}
+
+TEST(RecordingTest, CrossAttentionIsALayerOfItsOwn) {
+  const Recording recording = record(lesson_of(
+      {.kind = "encoder_decoder", .num_layers = 1, .d_model = 8, .num_heads = 2, .d_ff = 8}));
+  EXPECT_EQ(recording.attention_layers(),
+            (std::vector<std::string>{"encoder.blocks.0.attention", "decoder.blocks.0.attention",
+                                      "decoder.blocks.0.cross_attention"}));
+}
+
+TEST(RecordingTest, EveryArrayThatAnOpReadsHasAName) {
+  const Tape tape = record(three_words()).tape;
+  std::map<std::string, std::string> names;
+  for (const TapeOp& op : tape.ops) {
+    for (const TapeAttribute& each : op.attributes) {
+      if (each.array_id) names[op.op + "." + each.name] = tape[*each.array_id].name;
+    }
+  }
+  EXPECT_EQ(names, (std::map<std::string, std::string>{{"cross_entropy.targets", "targets"},
+                                                       {"embedding.index", "index"},
+                                                       {"embedding_backward.index", "index"},
+                                                       {"masked_fill.mask", ""}}))
+      << "but what is computed";
+}
+
+TEST(RecordingTest, AnOpSaysWhatItKeepsForItsBackward) {
+  const Recording recording = record(three_words());
+  const auto kept_by = [&](const std::string& op) {
+    for (const TapeOp& each : recording.tape.ops) {
+      if (each.op == op) return each.kept;
+    }
+    return std::vector<std::string>{};
+  };
+  EXPECT_EQ(kept_by("softmax"), std::vector<std::string>{"output"});
+  EXPECT_EQ(kept_by("matmul"), (std::vector<std::string>{"input 0", "input 1"}));
+  EXPECT_EQ(kept_by("scale"), std::vector<std::string>{});
+  for (const TapeOp& each : recording.tape.ops) {
+    EXPECT_TRUE(!each.backward || each.kept.empty()) << each.op << " has no backward here";
+  }
+}
+
+TEST(RecordingTest, APartHasTheSameGradientsWithoutTheRest) {
+  const Recording whole =
+      record(lesson_of({.num_layers = 3, .d_model = 8, .num_heads = 2, .d_ff = 16}));
+  const Recording part = part_of(whole, {.place = "blocks.1", .output = "blocks.1.output"});
+  expect_order(part);
+  EXPECT_EQ(part.part, "blocks.1");
+  EXPECT_EQ(part.whole_loss, whole.whole_loss);
+  EXPECT_LT(part.tape.ops.size(), whole.tape.ops.size() / 2);
+  size_t compared = 0;
+  for (const TapeValue& value : part.tape.values) {
+    if (!value.parameter) continue;
+    ASSERT_TRUE(value.gradient) << value.name;
+    EXPECT_TRUE(part.tape[*value.gradient].computed) << value.name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 16u);  // 4 maps of attention, 2 of the feed-forward network, 2 norms
+  EXPECT_FALSE(at(part, "blocks.1.input").computed);
+  EXPECT_FALSE(at(part, "blocks.2.attention.weights").computed);  // only to be shown
+}
+
+TEST(RecordingTest, ThePartOfALayerAloneHasItsMaps) {
+  const Recording whole =
+      record(lesson_of({.num_layers = 1, .d_model = 8, .num_heads = 2, .d_ff = 8}));
+  const Recording part =
+      part_of(whole, {.place = "blocks.0.attention", .output = "blocks.0.attention"});
+  expect_order(part);
+  const auto maps = std::ranges::count_if(part.tape.values, &TapeValue::parameter);
+  EXPECT_EQ(maps, 8);  // of queries, keys, values and the output, each with a bias
+  EXPECT_TRUE(at(part, "blocks.0.attention.weights").computed);
+}
+
+TEST(LessonTest, SettingsKeepTheParametersThatAreStillThere) {
+  const Lesson lesson = three_words();
+  const Lesson changed = with_settings(lesson, {"attention.projections=shared"}).value();
+  std::map<std::string, Tensor> before;
+  for (const auto& [name, tensor] : parameters(lesson.model)) before[name] = tensor;
+  for (const auto& [name, tensor] : parameters(changed.model)) {
+    ASSERT_TRUE(before.contains(name)) << name;
+    EXPECT_EQ(tensor.to_vector(), before[name].to_vector()) << name;
+  }
+  EXPECT_LT(parameters(changed.model).size(), before.size());
+}
+
+TEST(LessonTest, AnUntrainedParameterIsMadeAnewWhereItsShapeChanges) {
+  const Lesson relative = with_settings(three_words(), {"model.position=relative"}).value();
+  const auto bias_of = [](const Lesson& lesson) {
+    for (const auto& [name, tensor] : parameters(lesson.model)) {
+      if (name.ends_with("distance_bias")) return tensor;
+    }
+    return Tensor();
+  };
+  Array known = bias_of(relative).array();
+  std::fill_n(known.mutable_data<double>(), known.size(), 7.0);
+  EXPECT_EQ(bias_of(with_settings(relative, {"attention.projections=shared"}).value()).to_vector(),
+            known.to_vector());
+  for (const int64_t heads : {1, 4}) {
+    const Lesson changed =
+        with_settings(relative, {absl::StrCat("model.num_heads=", heads)}).value();
+    EXPECT_EQ(bias_of(changed).shape(), Shape({known.shape()[0], heads}));
+    for (const double number : bias_of(changed).to_vector()) EXPECT_NE(number, 7.0);
+    EXPECT_EQ(changed.untrained, relative.untrained);
+  }
+}
+
+TEST(LessonTest, SettingsOfOtherThingsAreRefused) {
+  const Lesson lesson = three_words();
+  EXPECT_EQ(with_settings(lesson, {"data.length=4"}).status().message(),
+            "--set data.length=4: explain can change only keys of [model] and [attention]");
+  EXPECT_FALSE(with_settings(lesson, {"model.num_heads=3"}).ok());
+  EXPECT_FALSE(with_settings(lesson, {"model.kind=classifier"}).ok());
+}
+
+TEST(LessonTest, EverySingleSettingGivesAModelThatRuns) {
+  const Lesson lesson = three_words();
+  const std::vector<std::string> settings = single_settings(lesson);
+  EXPECT_GE(settings.size(), 8u);
+  for (const std::string& setting : settings) {
+    SCOPED_TRACE(setting);
+    const Recording recording = record(with_settings(lesson, {setting}).value());
+    expect_order(recording);
+    EXPECT_TRUE(std::isfinite(recording.whole_loss));
+  }
+}
+
+TEST(LessonTest, WhatToDoubtIsWarnedOf) {
+  Lesson lesson = three_words();
+  Recording recording = record(lesson);
+  EXPECT_TRUE(warnings_of(lesson, recording).empty());
+  lesson.untrained = {"a", "b"};
+  recording.whole_loss = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(warnings_of(lesson, recording),
+            (std::vector<std::string>{
+                "these parameters are untrained, so their numbers are random: a, b",
+                "the loss is inf, not a finite number: some numbers of this model are too large"}));
+}
+
+TEST(LessonTest, TheNumbersOfThreeWordsHaveOneDigit) {
+  for (const auto& [name, tensor] : parameters(three_words().model)) {
+    for (const double number : tensor.to_vector()) {
+      EXPECT_NEAR(10.0 * number, std::round(10.0 * number), 1e-12) << name;
+    }
+  }
+}
+
+double norm_of(const Recording& recording, const std::string& begin) {
+  double sum = 0;
+  for (const TapeValue& value : recording.tape.values) {
+    if (!value.parameter || !value.name.starts_with(begin)) continue;
+    for (const double x : recording.tape[*value.gradient].tensor.to_vector()) sum += x * x;
+  }
+  return std::sqrt(sum);
+}
+
+TEST(HistoryTest, AFrameHasTheWeightsAndHowLargeTheGradientsAre) {
+  const Recording recording = record(three_words());
+  const LessonFrame frame = frame_of(recording, 7);
+  EXPECT_EQ(frame.step, 7);
+  EXPECT_EQ(frame.loss, recording.whole_loss);
+  ASSERT_EQ(frame.weights.size(), 1u);
+  EXPECT_EQ(frame.weights[0].second.to_vector(),
+            recording.weights_of("blocks.0.attention").to_vector());
+  std::vector<std::string> parts;
+  for (const auto& [part, norm] : frame.gradient_norms) {
+    parts.push_back(part);
+    EXPECT_DOUBLE_EQ(norm, norm_of(recording, part + "."));
+  }
+  EXPECT_EQ(parts, (std::vector<std::string>{"token_embedding", "position_embedding", "blocks.0",
+                                             "final_norm"}));
+}
+
+TEST(HistoryTest, FramesAreThinnedEvenly) {
+  const Recording recording = record(three_words());  // whose weights are 18 numbers
+  const auto steps = [&](size_t count, int64_t most) {
+    return spread_frames(count, recording, most);
+  };
+  EXPECT_EQ(steps(11, 1000).size(), 11u);
+  EXPECT_EQ(steps(11, 60), (std::vector<size_t>{0, 5, 10}));
+  EXPECT_EQ(steps(11, 1), (std::vector<size_t>{0, 10}));
+  EXPECT_EQ(steps(1, 1), std::vector<size_t>{0});
+  EXPECT_TRUE(steps(0, 1000).empty());
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,114 @@
+#include "framework/nn/mixers/recurrence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "framework/nn/trace.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kStateWidth = 6, kTimes = 7;
+const AttentionMask kFromThePast = {.causal = true};
+
+// One sequence with nothing but loops, from zeros; gates in PyTorch's order i, f, g, o.
+std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
+  const auto project = [](const std::vector<double>& weight, const std::vector<double>& in) {
+    std::vector<double> out(weight.size() / in.size(), 0.0);
+    for (size_t i = 0; i < weight.size(); ++i) out[i / in.size()] += weight[i] * in[i % in.size()];
+    return out;
+  };
+  const auto sigmoid_of = [](double v) { return 1 / (1 + std::exp(-v)); };
+  const auto n = static_cast<size_t>(scan.hidden());
+  const auto bias = scan.input.bias.to_vector();
+  std::vector<double> h(n, 0.0), c(n, 0.0), all;
+  for (int64_t t = 0; t < x.dim(1); ++t) {
+    const auto from_x = project(scan.input.weight.to_vector(), slice(x, 1, t, 1).to_vector());
+    const auto from_h = project(scan.state_weight.to_vector(), h);
+    const auto a = [&](size_t gate, size_t j) {
+      return from_x[gate * n + j] + from_h[gate * n + j] + bias[gate * n + j];
+    };
+    for (size_t j = 0; j < n; ++j) {
+      c[j] = sigmoid_of(a(1, j)) * c[j] + sigmoid_of(a(0, j)) * std::tanh(a(2, j));
+      h[j] = sigmoid_of(a(3, j)) * std::tanh(c[j]);
+    }
+    all.insert(all.end(), h.begin(), h.end());
+  }
+  return all;
+}
+
+TEST(RecurrenceTest, AnLstmIsTheFormula) {
+  Initializer init(RandomStream(5), DType::f64);
+  const Recurrence layer(init, kStateWidth, Cell::kLstm, false, true, 0.5);
+  const Tensor x = random({1, kTimes, kStateWidth}, 20);
+  Trace trace;
+  ForwardContext context;
+  const Tracing tracing(trace);
+  layer(x, kFromThePast, context);
+  const Tensor& hidden = trace["forward.hidden"];
+  expect_close(hidden,
+               Tensor(Array::of(hidden.shape(), DType::f64, lstm_by_loops(x, layer.forward))),
+               {.relative = 1e-12, .absolute = 1e-13});
+  EXPECT_EQ(trace["forward.cell"].shape(), hidden.shape());
+}
+
+TEST(RecurrenceTest, InBothDirectionsOneStateRunsEachWay) {
+  Initializer init(RandomStream(5), DType::f64);
+  Recurrence layer(init, kStateWidth, Cell::kLstm, true, true, 0.5);
+  layer.backward.input = layer.forward.input;
+  layer.backward.state_weight = layer.forward.state_weight;
+  std::vector<Tensor> turned;
+  const Tensor x = random({1, kTimes, kStateWidth}, 21);
+  for (int64_t t = kTimes - 1; t >= 0; --t) turned.push_back(slice(x, 1, t, 1));
+  const auto hidden = [&](const Tensor& tokens, const char* path) {
+    Trace trace;
+    ForwardContext context;
+    const Tracing tracing(trace);
+    layer(tokens, {}, context);
+    return trace[path];
+  };
+  const Tensor there = hidden(x, "forward.hidden");
+  const Tensor back = hidden(concat(turned, 1), "backward.hidden");
+  ASSERT_EQ(there.shape(), (Shape{1, kTimes, kStateWidth / 2}));
+  for (int64_t t = 0; t < kTimes; ++t) {
+    EXPECT_EQ(slice(there, 1, t, 1).to_vector(), slice(back, 1, kTimes - 1 - t, 1).to_vector());
+  }
+}
+
+TEST(RecurrenceTest, HasAsManyParametersAsItsHeaderSays) {
+  const int64_t c = 32;
+  const auto count = [&](Cell cell, bool both_directions) {
+    Initializer init = Initializer::shapes_only(DType::f32);
+    return parameter_count(parameters(Recurrence(init, c, cell, both_directions, false, 0.5)));
+  };
+  EXPECT_EQ(count(Cell::kLstm, false), 9 * c * c);
+  EXPECT_EQ(count(Cell::kLstm, true), 7 * c * c);
+  EXPECT_EQ(count(Cell::kRnn, false), 3 * c * c);
+  EXPECT_EQ(count(Cell::kRnn, true), 5 * c * c / 2);
+}
+
+// The sequence is one token and then zeros.
+TEST(RecurrenceTest, AnLstmRemembersToBeginWithAndItsBiasIsWhy) {
+  Initializer init(RandomStream(5), DType::f64);
+  Recurrence layer(init, kStateWidth, Cell::kLstm, false, true, 0.5);
+  const Tensor x =
+      concat({random({1, 1, kStateWidth}, 23), zeros({1, 9, kStateWidth}, DType::f64)}, 1);
+  const auto kept = [&] {
+    Trace trace;
+    ForwardContext context;
+    const Tracing tracing(trace);
+    layer(x, kFromThePast, context);
+    const Tensor& cell = trace["forward.cell"];
+    return sum(pow(slice(cell, 1, 9, 1), 2.0)).item() / sum(pow(slice(cell, 1, 0, 1), 2.0)).item();
+  };
+  const double with_bias = kept();
+  layer.forward.input.bias = zeros({4 * kStateWidth}, DType::f64);
+  EXPECT_GT(with_bias, 10 * kept());
+}
+
+}  // namespace
+}  // namespace qkv
