@@ -131,12 +131,6 @@ TEST(BackwardTest, GradientsOfGradientsAreRight) {
   EXPECT_EQ(backward(sum(second[x]))[x].to_vector(), (Values{6, 6, 6}));
 }
 
-TEST(BackwardTest, WithoutCreateGraphGradientsAreConstants) {
-  const Tensor x = leaf({1}, {2});
-  const Gradients g = backward(sum(x * x));
-  EXPECT_FALSE(g[x].requires_grad());
-}
-
 TEST(BackwardTest, ATensorChangedInPlaceAfterItsUseIsAnError) {
   const Tensor w = leaf({2}, {3, 4}), v = leaf({2}, {5, 6});
   const Tensor product = w * v;
@@ -212,13 +206,6 @@ Tensor long_chain(const Tensor& x) {
   return y;
 }
 
-TEST(LongChainTest, IsWalked) {
-  const Tensor x = leaf({}, {1});
-  const Tensor y = long_chain(x);
-  EXPECT_EQ(y.item(), 1.0 + kLong);
-  EXPECT_EQ(backward(y)[x].item(), 1.0);
-}
-
 TEST(LongChainTest, IsDestroyedWithoutAWalk) {
   const Tensor x = leaf({}, {1});
   std::weak_ptr<Node> first, last;
@@ -235,6 +222,7 @@ TEST(LongChainTest, IsDestroyedWithoutAWalk) {
 TEST(LongChainTest, IsWalkedKeptAndWalkedAgain) {
   const Tensor x = leaf({}, {1});
   const Tensor y = long_chain(x);
+  EXPECT_EQ(y.item(), 1.0 + kLong);
   EXPECT_EQ(backward(y, {.keep_graph = true})[x].item(), 1.0);
   EXPECT_EQ(backward(y, {.create_graph = true})[x].item(), 1.0);
 }
@@ -274,20 +262,6 @@ TEST(MemoryTest, OpsSaveNoMoreThanTheirBackwardReads) {
   EXPECT_LT(allocator_statistics().bytes_in_use - before, (uint64_t{1} << 19) + 4096);
   EXPECT_TRUE(backward(z).contains(x));
 }
-
-#if !defined(__SANITIZE_ADDRESS__)  // which turns the cache off, to see each allocation's end
-TEST(MemoryTest, AStepInItsSteadyStateAsksTheSystemForNoMemory) {
-  const Tensor w = parameter(Array::full({64, 64}, DType::f32, 0.01));
-  const auto step = [&] {
-    const Tensor y = softmax(matmul(gelu(matmul(w, w)), w));
-    return backward(mean(y * y))[w];
-  };
-  for (int i = 0; i < 2; ++i) step();
-  const uint64_t calls = allocator_statistics().system_calls;
-  for (int i = 0; i < 10; ++i) step();
-  EXPECT_EQ(allocator_statistics().system_calls, calls);
-}
-#endif
 
 }  // namespace
 }  // namespace qkv

@@ -73,10 +73,5 @@ TEST(RandomStreamTest, AShuffleGivesEveryOrderAsOften) {
   }
 }
 
-TEST(StableHashTest, GivesTheSameOnEveryMachine) {
-  EXPECT_EQ(stable_hash(""), stable_hash(""));
-  EXPECT_NE(stable_hash("a"), stable_hash("b"));
-}
-
 }  // namespace
 }  // namespace qkv

@@ -9,14 +9,10 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op_faces.h"
 #include "framework/graph/saved.h"
-#include "framework/nn/layer_examples.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/support/op_examples.h"
-#include "tests/framework/gradcheck/forward_agreement.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"
 
@@ -89,48 +85,6 @@ TEST(ForwardModeTest, AnOpWithoutARuleIsAnError) {
   EXPECT_EQ(
       error_of([&] { ForwardMode(f, {{numbers({1.0})}}).derivative({{numbers({1.0})}}); }),
       "gradcheck: forward mode: no rule for planted: give it a tangent(), in the file of the op");
-}
-
-// Forward mode and backward agree in first and second derivatives.
-void expect_agreement(const std::vector<OpExamples>& functions) {
-  constexpr double kRounding = 1e-14;
-  for (const OpExamples& function : functions) {
-    for (const OpExample& example : function.examples) {
-      const std::string what = absl::StrCat(function.op, ", ", example.name);
-      const std::vector<Tensor> x = make_inputs(example, DType::f64, RandomStream(1));
-      EXPECT_LE(forward_disagreement(example.f, x), kRounding) << what;
-      EXPECT_LE(forward_disagreement_of_gradients(example.f, x), kRounding) << what;
-    }
-  }
-}
-
-TEST(ForwardModeTest, AgreesWithTheBackwardOfEveryOp) { expect_agreement(op_examples()); }
-TEST(ForwardModeTest, AgreesWithTheBackwardOfEveryLayer) { expect_agreement(layer_examples()); }
-
-// A backward of every op that is off by a millionth.
-class SpoiltBackward final : public Middleware {
- public:
-  SpoiltBackward() : Middleware(Role::kChanges) {}
-  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
-    std::vector<Tensor> gradients = next(op, saved, dy);
-    for (Tensor& g : gradients) {
-      if (g.defined()) g = scale(g, 1.0 + 1e-6);
-    }
-    return gradients;
-  }
-};
-
-// In one of its examples at least: some run no op at all.
-TEST(ForwardModeTest, SeesAMistakeInTheBackwardOfEveryOp) {
-  for (const OpExamples& op : op_examples()) {
-    double largest = 0.0;
-    for (const OpExample& example : op.examples) {
-      const std::vector<Tensor> x = make_inputs(example, DType::f64, RandomStream(1));
-      const SpoiltBackward spoilt;
-      largest = std::max(largest, forward_disagreement(example.f, x));
-    }
-    EXPECT_GT(largest, 1e-9) << op.op;
-  }
 }
 
 // An op of one's own: exp, with another backward and the right tangent.

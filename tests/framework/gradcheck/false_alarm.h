@@ -16,7 +16,8 @@ inline uint64_t false_alarm_seeds(uint64_t usual) {
   return text ? std::strtoull(text, nullptr, 10) : usual;
 }
 
-// What is right must pass, at first and at second order, whatever the numbers.
+// What is right must pass, at first and at second order, whatever the numbers; and each op has a
+// rule of forward mode.
 inline void expect_no_false_alarm(std::span<const OpExamples> functions, uint64_t usual_seeds) {
   for (uint64_t seed = 1; seed <= false_alarm_seeds(usual_seeds); ++seed) {
     for (const OpExamples& function : functions) {
@@ -27,6 +28,7 @@ inline void expect_no_false_alarm(std::span<const OpExamples> functions, uint64_
             << function.op << ", " << example.name << ", seed " << seed << "\n"
             << report.to_text();
         EXPECT_GT(report.derivatives, 0) << function.op << ", " << example.name;
+        for (const InputReport& input : report.inputs) EXPECT_EQ(input.no_forward_rule, "");
       }
     }
   }

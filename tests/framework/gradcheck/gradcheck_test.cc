@@ -29,41 +29,7 @@ GradcheckReport check_cube(const Backward& dx, int order = 1) {
   return check(cube, dx, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}), order);
 }
 
-GradcheckReport check_softmax(const Backward& dx, int order = 1) {
-  const TensorFunction f = [](std::span<const Tensor> x) { return softmax(x[0]); };
-  return check(f, dx, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}), order);
-}
-
 Tensor cube_backward(const Tensor& x, const Tensor& dy) { return 3.0 * (x * x) * dy; }
-
-Tensor right_softmax(const Tensor& x, const Tensor& dy) {
-  const Tensor y = softmax(x);
-  return y * (dy - sum(y * dy, -1, true));
-}
-
-TEST(GradcheckTest, PassesWhatIsRight) {
-  for (const int order : {1, 2}) {
-    EXPECT_TRUE(check_cube(cube_backward, order).passed())
-        << check_cube(cube_backward, order).to_text();
-    EXPECT_TRUE(check_softmax(right_softmax, order).passed());
-  }
-}
-
-TEST(GradcheckTest, CatchesWrongBackwards) {
-  const std::pair<const char*, Backward> of_the_cube[] = {
-      {"of the wrong sign", [](auto& x, auto& dy) { return -cube_backward(x, dy); }},
-      {"twice as large", [](auto& x, auto& dy) { return 2.0 * cube_backward(x, dy); }},
-      {"one in a million off",
-       [](auto& x, auto& dy) { return (1.0 + 1e-6) * cube_backward(x, dy); }},
-      {"undefined", [](auto&, auto&) { return Tensor(); }},
-      {"zero", [](auto& x, auto&) { return zeros(x.shape(), DType::f64); }},
-  };
-  for (const auto& [name, backward] : of_the_cube) {
-    EXPECT_FALSE(check_cube(backward).passed()) << name;
-  }
-  EXPECT_FALSE(check_softmax([](auto& x, auto& dy) { return softmax(x) * dy; }).passed())
-      << "a dropped term";
-}
 
 TEST(GradcheckTest, TheWorstElementComesFirst) {
   const GradcheckReport report =
@@ -71,14 +37,6 @@ TEST(GradcheckTest, TheWorstElementComesFirst) {
   const std::vector<ElementReport>& worst = report.inputs[0].worst;
   ASSERT_GT(worst.size(), 1u);
   EXPECT_GT(worst[0].error, worst.back().error);
-}
-
-TEST(GradcheckTest, CatchesWhatASumIsBlindTo) {
-  // The rows of a softmax sum to 1: for dy = 1 a wrong factor gives 0, as it should.
-  const auto doubled = [](const Tensor& x, const Tensor& dy) { return 2.0 * right_softmax(x, dy); };
-  const Tensor x = leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7});
-  expect_close(doubled(x, ones({2, 3}, DType::f64)), zeros({2, 3}, DType::f64), {0.0, 1e-15});
-  EXPECT_FALSE(check_softmax(doubled).passed());
 }
 
 TEST(GradcheckTest, CatchesNaNAndInfinity) {
@@ -140,22 +98,6 @@ TEST(GradcheckTest, TheReportNamesTheWorstElementOfEachInput) {
   EXPECT_THAT(report.to_text(),
               HasSubstr("FAIL at [1, 0] of output [1, 0]: analytic 1.5, numeric 1 "));
   EXPECT_THAT(report.to_text(), HasSubstr("FAIL: 1 of 2: 24 derivatives\n"));
-}
-
-TEST(GradcheckTest, MasksAndIndicesArePassedOn) {
-  const std::vector<Tensor> inputs = {Tensor(Array::of({2}, std::vector<int64_t>{2, 0})),
-                                      leaf({3, 2}, {1, 2, 3, 4, 5, 6})};
-  const GradcheckReport report =
-      gradcheck([](auto x) { return embedding(x[1], x[0]); }, inputs, {.order = 2});
-  EXPECT_TRUE(report.passed()) << report.to_text();
-  EXPECT_EQ(report.inputs[0].name, "input 1");
-}
-
-TEST(GradcheckTest, ConstantsAreCheckedToo) {
-  const Tensor x = constant({2}, {1.0, 2.0}, DType::f64);
-  const GradcheckReport report = gradcheck([](auto in) { return exp(in[0]); }, {&x, 1});
-  EXPECT_EQ(report.derivatives, 4);
-  EXPECT_TRUE(report.passed());
 }
 
 TEST(GradcheckTest, AllDerivativesAreCheckedAtOnceHoweverManyThereAre) {

@@ -99,16 +99,6 @@ TEST(ReadFileTest, SaysWhyItCannot) {
   expect_message(folder / "loop", "Too many levels of symbolic links");
 }
 
-TEST(ReadRegularFileTest, ReadsNoDeviceAndNoPipe) {
-  const TemporaryFolder folder;
-  std::filesystem::create_symlink("/dev/zero", folder / "link");
-  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  for (const char* name : {"link", "pipe"}) {
-    EXPECT_EQ(message(read_regular_file(folder / name).status()),
-              "cannot read " + (folder / name) + ": it is not a regular file");
-  }
-}
-
 TEST(WriteFileAtomicallyTest, WritesAllPartsAndLeavesNothingElse) {
   const TemporaryFolder folder;
   const std::string_view parts[] = {"one ", "", "two"};

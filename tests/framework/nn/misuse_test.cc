@@ -6,7 +6,6 @@
 #include "framework/nn/layer_examples.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/mixers/attention.h"
-#include "framework/nn/mixers/key_value_cache.h"
 #include "framework/nn/mixers/position.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/support/scaled_dot_product_attention.h"
@@ -76,12 +75,6 @@ TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
   EXPECT_EQ(error_of([] { sinusoidal_positions(-1, 4, DType::f32); }),
             "sinusoidal_positions: size -1 is negative");
   EXPECT_NE(error_of([] { sinusoidal_positions(kLarge, kLarge, DType::f32); }), "");
-  EXPECT_EQ(error_of([] {
-              const Tensor x = zeros({1, 1, 4});
-              KeyValueCache().extend("blocks.0.attention", 4, {x, x});
-            }),
-            "key_value_cache: \"blocks.0.attention\" has read 0 tokens, but the next tokens begin "
-            "at position 4");
 }
 
 TEST(OptimizerMisuseTest, AWrongGradientChangesNothing) {

@@ -68,12 +68,6 @@ class OpExampleTest : public testing::TestWithParam<ExampleCase> {
   }
 };
 
-TEST_P(OpExampleTest, GradientsOfFirstAndSecondOrderAreRight) {
-  const GradcheckReport report = gradcheck(example().f, inputs(DType::f64), {.order = 2});
-  EXPECT_TRUE(report.passed()) << report.to_text();
-  EXPECT_EQ(report.computed_in, "f128");
-}
-
 TEST_P(OpExampleTest, FusedAgreesWithComposed) {
   const Results fused = run(example(), inputs(DType::f64));
   const ComposedOnly composed_only;

@@ -177,20 +177,6 @@ TEST(ConcatTest, WorksForIndicesAndMasks) {
   EXPECT_EQ(stack({mask({2}, {1, 0}), mask({2}, {0, 0})}, 1).to_vector(), (Values{1, 0, 0, 0}));
 }
 
-TEST(EmptyTest, OpsOnNoElementsGiveNone) {
-  const Tensor x = parameter(Array({0, 3}, DType::f64));
-  EXPECT_EQ(softmax(x).shape(), (Shape{0, 3}));
-  EXPECT_EQ(sum(x).item(), 0.0);
-  EXPECT_EQ(sum(x, 0).to_vector(), (Values{0, 0, 0}));
-  EXPECT_EQ((x + x).shape(), (Shape{0, 3}));
-  const Tensor w = leaf({2, 3}, {1, 2, 3, 4, 5, 6});
-  const Tensor y = linear(x, w, Tensor());
-  EXPECT_EQ(y.shape(), (Shape{0, 2}));
-  EXPECT_EQ(backward(sum(y))[w].to_vector(), Values(6, 0.0));
-  const Tensor batches = matmul(Tensor(Array({0, 2, 3}, DType::f64)), transpose(w, 0, 1));
-  EXPECT_EQ(batches.shape(), (Shape{0, 2, 2}));
-}
-
 TEST(CrossEntropyTest, RowsOfNothingAndRowsOfMinusInfinityAreThoseOfTheComposedForm) {
   const Tensor none = full({3}, -1, DType::i64);
   const auto loss_of_no_classes = [&] { return cross_entropy(leaf({3, 0}, {}), none).item(); };
@@ -238,36 +224,6 @@ TEST(CastTest, FromMasksAndIndicesIsAConstant) {
   EXPECT_EQ(cast(mask({2}, {1, 0}), DType::f32).to_vector(), (Values{1, 0}));
   EXPECT_EQ(cast(indices({2}, {3, -4}), DType::f64).to_vector(), (Values{3, -4}));
   EXPECT_EQ(cast(mask({2}, {1, 0}), DType::i64).dtype(), DType::i64);
-}
-
-// Large enough that every kernel splits its work.
-TEST(ThreadsTest, ALargeGraphHasTheSameBitsForAnyNumberOfThreads) {
-  const auto gradients = [] {
-    const auto random = [](const Shape& shape, uint64_t seed) {
-      return parameter(normal_like(zeros(shape), seed).array());
-    };
-    const Tensor table = random({50, 64}, 1), weight = random({256, 64}, 2),
-                 bias = random({256}, 3), scale_of_norm = random({64}, 4);
-    std::vector<int64_t> tokens(1024);
-    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int64_t>(i * 7 % 50);
-    Tensor x = embedding(table, Tensor(Array::of({8, 128}, tokens)));  // [8, 128, 64]
-    x = layer_norm(x, scale_of_norm, Tensor());
-    const Tensor scores = softmax(0.125 * matmul(x, x, {.transpose_b = true}));  // [8, 128, 128]
-    x = gelu(linear(matmul(scores, x), weight, bias));                           // [8, 128, 256]
-    x = dropout(transpose(reshape(x, {8, 128, 4, 64}), 1, 2), 0.1, RandomStream(5));
-    x = rms_norm(x, scale_of_norm);
-    const Tensor targets = indices({8, 4, 128}, std::vector<int64_t>(4096, 3));
-    const Tensor loss = cross_entropy(x, targets, {.label_smoothing = 0.1});
-    const Gradients g = backward(loss);
-    return std::vector<std::string>{bits(loss), bits(g[table]), bits(g[weight]), bits(g[bias]),
-                                    bits(g[scale_of_norm])};
-  };
-  kernels::set_num_threads(1);
-  const auto one = gradients();
-  kernels::set_num_threads(2);
-  EXPECT_TRUE(gradients() == one);
-  EXPECT_TRUE(gradients() == one);
-  kernels::set_num_threads(0);
 }
 
 }  // namespace

@@ -217,21 +217,5 @@ TEST(ThreadMemoryTest, LetsGoWhatAnotherThreadMade) {
 }
 #endif
 
-TEST(AllocatorTest, ServesSeveralThreads) {
-  const uint64_t before = allocator_statistics().bytes_in_use;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([t] {
-      for (int i = 0; i < 1000; ++i) {
-        const Storage storage(static_cast<size_t>(1 + (i * 37 + t) % 5000));
-        std::memset(storage.data(), t, 1);
-        ASSERT_EQ(static_cast<int>(*storage.data()), t);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(allocator_statistics().bytes_in_use, before);
-}
-
 }  // namespace
 }  // namespace qkv

@@ -18,28 +18,6 @@ TEST(RandomFill, ElementsAreTheNumbersOfTheStream) {
   }
 }
 
-TEST(Dropout, KeepsTheShareAndScalesWhatItKeeps) {
-  constexpr int64_t kSize = 100003;
-  for (const DType dtype : {DType::f64, DType::f32}) {
-    const Array x = as(dtype, normal({kSize}, 1)), dy = as(dtype, normal({kSize}, 2));
-    for (const double p : {0.0, 0.1, 0.5, 0.9}) {
-      Array y({kSize}, dtype), mask({kSize}, DType::boolean), dx({kSize}, dtype);
-      dropout(RandomStream(5), p, x, y, mask);
-      dropout_backward(mask, p, dy, dx);
-      const auto in = x.to_vector(), out = y.to_vector(), kept = mask.to_vector();
-      const auto d = dy.to_vector(), back = dx.to_vector();
-      double count = 0;
-      for (size_t i = 0; i < in.size(); ++i) {
-        ASSERT_NEAR(out[i], kept[i] != 0 ? in[i] / (1 - p) : 0, 1e-5);
-        ASSERT_NEAR(back[i], kept[i] != 0 ? d[i] / (1 - p) : 0, 1e-5);
-        count += kept[i];
-      }
-      // Five standard deviations of a binomial count.
-      EXPECT_NEAR(count, kSize * (1 - p), 5 * std::sqrt(kSize * p * (1 - p)));
-    }
-  }
-}
-
 TEST(RandomFill, HasTheSameBitsForAnyThreads) {
   same_bits_for_any_threads([] {
     Array a({50001}, DType::f32), b({50001}, DType::f32), c({50001}, DType::f32);

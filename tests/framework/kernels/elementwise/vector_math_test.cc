@@ -95,15 +95,5 @@ TEST(VectorMath, GivesTheLimits) {
   EXPECT_EQ(math::normal_cdf(-kInfinityF32), 0);
 }
 
-TEST(VectorMath, KeepsNaNs) {
-  EXPECT_TRUE(std::isnan(math::exp(kNaNF32)));
-  EXPECT_TRUE(std::isnan(math::exp(std::numeric_limits<double>::quiet_NaN())));
-  EXPECT_TRUE(std::isnan(math::log(kNaNF32)));
-  EXPECT_TRUE(std::isnan(math::sigmoid(kNaNF32)));
-  EXPECT_TRUE(std::isnan(math::tanh(kNaNF32)));
-  EXPECT_TRUE(std::isnan(math::erf(kNaNF32)));
-  EXPECT_TRUE(std::isnan(math::normal_cdf(kNaNF32)));
-}
-
 }  // namespace
 }  // namespace qkv::kernels

@@ -106,34 +106,5 @@ TEST(AttentionPositionTest, ARelativeBiasIsLearnedForEachDistanceAndTheLastServe
   }
 }
 
-// With what is remembered for backward, and its gradients.
-TEST(AttentionPositionTest, ABiasTakesMemoryThatGrowsWithTheLengthAndNotWithItsSquare) {
-  for (const Position kind : {Position::kAlibi, Position::kRelative}) {
-    for (const int64_t window : {0, 8}) {
-      const auto peak_bytes = [&](int64_t length) {
-        Initializer init = numbers();
-        MultiHeadAttention layer;
-        for (Projection* map :
-             {static_cast<Projection*>(&layer.query), static_cast<Projection*>(&layer.key),
-              static_cast<Projection*>(&layer.value), static_cast<Projection*>(&layer.output)}) {
-          *map = Linear(init, kWidth, kWidth, /*with_bias=*/true, 0.5);
-        }
-        layer.num_heads = kHeads;
-        static_cast<AttentionPosition&>(layer.position) =
-            AttentionPosition(init, kind, kHeads, length, /*both_sides=*/false);
-        const Tensor x = normal_like(zeros({1, length, kWidth}, DType::f64), 1);
-        reset_peak_bytes_in_use();
-        const uint64_t before = allocator_statistics().bytes_in_use;
-        ForwardContext context;
-        backward(sum(layer(x, {.causal = true, .window = window}, context)));
-        return allocator_statistics().peak_bytes_in_use - before;
-      };
-      const uint64_t half = peak_bytes(2048), whole = peak_bytes(4096);
-      EXPECT_LT(whole, 3 * half) << window;
-      EXPECT_LT(whole, sizeof(double) * 4096 * 4096 / 10) << window;  // a tenth of one head's
-    }
-  }
-}
-
 }  // namespace
 }  // namespace qkv

@@ -55,23 +55,5 @@ TEST(KeyValueCacheTest, KeepsTheSourceApartFromTheTokens) {
   EXPECT_EQ(cache.length(), 2);
 }
 
-TEST(KeyValueCacheTest, TokensThatDoNotFollowAreAnError) {
-  const NoGrad no_grad;
-  const MultiHeadAttention attention = make_attention();
-  KeyValueCache cache;
-  const auto read = [&](int64_t first_position) {
-    return error_of([&] {
-      const Scope scope("attention");
-      ForwardContext context{.first_position = first_position, .cache = &cache};
-      attention(random({1, 2, 8}, 1), {.causal = true}, context);
-    });
-  };
-  EXPECT_EQ(read(0), "");
-  EXPECT_EQ(read(0),
-            "key_value_cache: \"attention\" has read 2 tokens, but the next tokens begin at "
-            "position 0 (in attention)");
-  EXPECT_EQ(read(2), "");
-}
-
 }  // namespace
 }  // namespace qkv

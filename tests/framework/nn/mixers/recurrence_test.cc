@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kStateWidth = 6, kTimes = 7;
 const AttentionMask kFromThePast = {.causal = true};
 
-// One sequence with nothing but loops, from zeros; gates in PyTorch's order i, f, g, o.
-std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
+// One sequence with nothing but loops, from zeros; an LSTM's gates in PyTorch's order i, f, g, o.
+std::vector<double> state_by_loops(const Tensor& x, const RecurrentScan& scan) {
   const auto project = [](const std::vector<double>& weight, const std::vector<double>& in) {
     std::vector<double> out(weight.size() / in.size(), 0.0);
     for (size_t i = 0; i < weight.size(); ++i) out[i / in.size()] += weight[i] * in[i % in.size()];
@@ -33,6 +33,10 @@ std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
       return from_x[gate * n + j] + from_h[gate * n + j] + bias[gate * n + j];
     };
     for (size_t j = 0; j < n; ++j) {
+      if (bias.size() == n) {
+        h[j] = std::tanh(a(0, j));
+        continue;
+      }
       c[j] = sigmoid_of(a(1, j)) * c[j] + sigmoid_of(a(0, j)) * std::tanh(a(2, j));
       h[j] = sigmoid_of(a(3, j)) * std::tanh(c[j]);
     }
@@ -41,19 +45,21 @@ std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
   return all;
 }
 
-TEST(RecurrenceTest, AnLstmIsTheFormula) {
-  Initializer init(RandomStream(5), DType::f64);
-  const Recurrence layer(init, kStateWidth, Cell::kLstm, false, true, 0.5);
+TEST(RecurrenceTest, EachCellIsItsFormula) {
   const Tensor x = random({1, kTimes, kStateWidth}, 20);
-  Trace trace;
-  ForwardContext context;
-  const Tracing tracing(trace);
-  layer(x, kFromThePast, context);
-  const Tensor& hidden = trace["forward.hidden"];
-  expect_close(hidden,
-               Tensor(Array::of(hidden.shape(), DType::f64, lstm_by_loops(x, layer.forward))),
-               {.relative = 1e-12, .absolute = 1e-13});
-  EXPECT_EQ(trace["forward.cell"].shape(), hidden.shape());
+  for (const Cell cell : {Cell::kLstm, Cell::kRnn}) {
+    Initializer init(RandomStream(5), DType::f64);
+    const Recurrence layer(init, kStateWidth, cell, false, true, 0.5);
+    Trace trace;
+    ForwardContext context;
+    const Tracing tracing(trace);
+    layer(x, kFromThePast, context);
+    const Tensor& hidden = trace["forward.hidden"];
+    expect_close(hidden,
+                 Tensor(Array::of(hidden.shape(), DType::f64, state_by_loops(x, layer.forward))),
+                 {.relative = 1e-12, .absolute = 1e-13});
+    if (cell == Cell::kLstm) EXPECT_EQ(trace["forward.cell"].shape(), hidden.shape());
+  }
 }
 
 TEST(RecurrenceTest, InBothDirectionsOneStateRunsEachWay) {
