@@ -34,7 +34,7 @@ tests/(framework|data|train|cli)/.*\.h
 tests/framework/(ops/(op_examples|misuse)_.*|nn/mixers/mixer_test\.cc)
 tests/models/((model|dropout)_test\.cc|.*\.h)
 tests/data/(tasks|find_question)_test\.cc
-tests/train/\w+/((config_docs|readers|attention_mistakes|model_examples|every_key)_test|key_effects|observed_run)\.cc
+tests/train/\w+/((config_docs|readers|model_examples|every_key)_test|key_effects|observed_run)\.cc
 tests/cli/count_test\.cc"""
 PRUNED = r"apps/.*|tests/(apps|framework|models|data|train|cli)/.*"
 TARGETS = ["qkv", "qkv-labs", "qkv-lesson", "framework_test", "models_test", "data_test", "train_test", "cli_test"]
@@ -251,7 +251,7 @@ def try_each(folder: Path) -> list:
     # A mixer.
     built.passes("framework_test", "MixerTest.*")
     built.passes("models_test", "ModelDropoutTest.*")
-    built.passes("train_test", "AttentionMistakesTest.*", "ModelExamplesTest.*", "*EveryKeyTest.DoesInARun*/attention")
+    built.passes("train_test", "ModelExamplesTest.*", "*EveryKeyTest.DoesInARun*/attention")
     built.trains("mixer", "model.mixer=decaying")
     # A kind of model.
     built.passes("models_test", "ModelTest.*")

@@ -77,18 +77,6 @@ TEST_F(EndOfRunTest, PatienceRunsOutAfterEvaluationsWithoutASmallerLoss) {
   expect_told("steps", 40);
 }
 
-TEST_F(EndOfRunTest, ARunThatHasEndedKeepsTheConfigItWasTrainedWith) {
-  expect_success(train("a", {}));
-  const std::string config = contents_of(folder_ / "a/config.toml");
-  const ProcessResult again = train("a", {"optimizer.learning_rate=0.5"}, /*resume=*/true);
-  expect_success(again);
-  EXPECT_THAT(unfolded(again.output),
-              HasSubstr("this change has no effect: optimizer.learning_rate "
-                        "is 0.5, but was "));
-  EXPECT_THAT(again.output, testing::Not(HasSubstr("wrote")));
-  EXPECT_EQ(contents_of(folder_ / "a/config.toml"), config);
-}
-
 // The same run without patience tells where it has to run out.
 TEST_F(EndOfRunTest, ASmallerLossGivesPatienceAnew) {
   constexpr int kPatience = 5;

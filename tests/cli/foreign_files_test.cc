@@ -212,11 +212,5 @@ TEST_F(ForeignFilesTest, AResumeWithOtherDataNamesThem) {
               StartsWith("error: data.path is qr2.tsv, whose content is not that of qr.tsv"));
 }
 
-TEST_F(ForeignFilesTest, AnExportHasTheEndingOfWhatItIs) {
-  EXPECT_THAT(refusal(qkv({"data", "tiny.toml", "--export", "out.csv"})),
-              StartsWith("error: --export: out.csv has to end in .safetensors"));
-  EXPECT_FALSE(fs::exists(folder_ / "out.csv"));
-}
-
 }  // namespace
 }  // namespace qkv

@@ -179,20 +179,5 @@ eval_interval = 2
       HasSubstr("predict answers a run of the task \"pairs\" or \"classes\", or of images"));
 }
 
-TEST_F(ImageFolderRunTest, TheKindThatFitsIsNamed) {
-  for (const auto& [task, path] : {std::pair<std::string, std::string>{"idx", "more"},
-                                   {"image_folder", "more"},
-                                   {"shapes", ""},
-                                   {"classes", "tiny.toml"}}) {
-    expect_error(qkv({"data", "tiny.toml", "--set", "data.task=" + task, "--set",
-                      "data.path=" + path, "--set", "data.alphabet=10", "--set", "data.length=16"}),
-                 2,
-                 absl::StrCat("--set data.task=", task,
-                              ": \"model.kind\" is \"decoder\", which needs a sequence to "
-                              "continue; \"data.task\" = \"",
-                              task, "\" has none: use model.kind = \"classifier\""));
-  }
-}
-
 }  // namespace
 }  // namespace qkv

@@ -120,13 +120,5 @@ TEST_F(TextFilesRunTest, AreJudgedOnAFolder) {
               HasSubstr("error: parts/z.txt:3: unknown character 6: \"?\""));
 }
 
-TEST_F(TextFilesRunTest, MistakesInAListAreNamed) {
-  const auto error = [&](const std::string& path) { return train(path, "run").errors; };
-  EXPECT_EQ(error("[]"), "error: --set data.path=[]: \"data.path\" is an empty list\n");
-  EXPECT_EQ(error(R"(["a", ""])"),
-            "error: --set data.path=[\"a\", \"\"]: \"data.path\" has an empty path in its list\n");
-  EXPECT_EQ(error(R"(["parts", "none"])"), "error: cannot read none: No such file or directory\n");
-}
-
 }  // namespace
 }  // namespace qkv

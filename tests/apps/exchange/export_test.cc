@@ -63,20 +63,5 @@ TEST_F(ExportTest, NoMoreBatchesAreWrittenThanAreAskedFor) {
   EXPECT_EQ(tensors_of("e.safetensors").size(), 9u);
 }
 
-TEST_F(ExportTest, WhatCannotBeWrittenIsSaid) {
-  train();
-  write_bytes(folder_ / "there.safetensors", "");
-  expect_error(qkv({"eval", "runs/tiny", "--export", "there.safetensors"}), 2,
-               "--export: there.safetensors exists; remove it or choose another name");
-  expect_error(qkv({"eval", "runs/tiny", "--export", "none/e"}), 2,
-               "cannot write none/e: No such file or directory");
-  expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--batches", "0"}), 2,
-               "--batches must be 1 or more");
-  expect_error(qkv({"eval", "runs/tiny", "--batches", "3"}), 2, "--batches needs --export");
-  expect_error(qkv({"data", "tiny.toml", "--batches", "3"}), 2, "--batches needs --export");
-  expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--json", "-"}), 2,
-               "--export and --json exclude each other: --export only writes a file");
-}
-
 }  // namespace
 }  // namespace qkv

@@ -1,15 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "data/tasks/tasks.h"
 #include "tests/train/config/parsed.h"
 #include "train/config/config_fields.h"
 
@@ -18,32 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-// "copy, reverse and sort": the tasks that read a key.
-std::string readers_of(const std::string& key) {
-  std::vector<std::string> tasks;
-  for (const TaskKind& task : task_kinds()) {
-    if (std::ranges::count(task.keys, key) != 0) tasks.push_back(task.name);
-  }
-  const std::string last = tasks.back();
-  tasks.pop_back();
-  return absl::StrCat(absl::StrJoin(tasks, ", "), " and ", last);
-}
-
-TEST(ReadersTest, AValueThatNothingReadsIsAMistakeAtItsKey) {
-  EXPECT_EQ(mistakes("[data]\n  digits = 5"),
-            "c.toml:2:3: \"data.digits\" is read by addition; set \"data.task\" to one of these");
-  EXPECT_EQ(mistakes("[data]\npath = \"a.txt\""),
-            "c.toml:2:1: \"data.path\" is read by text, lines, pairs, classes, idx and "
-            "image_folder; set \"data.task\" to one of these");
-  EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\nmin_length = 3"),
-            "c.toml:3:1: \"data.min_length\" is read by " + readers_of("min_length") +
-                ", not by addition");
-  EXPECT_EQ(mistakes("optimizer.momentum = 0.5"),
-            "c.toml:1:11: \"optimizer.momentum\" is read by sgd, not by adamw");
-  EXPECT_EQ(mistakes("optimizer = { kind = \"sgd\", betas = [0.5, 0.5] }"),
-            "c.toml:1:29: \"optimizer.betas\" is read by adam and adamw, not by sgd");
-}
 
 TEST(ReadersTest, WhatAValueReadsIsAField) {
   Config config;
@@ -60,46 +31,10 @@ TEST(ReadersTest, WhatAValueReadsIsAField) {
   }
 }
 
-TEST(ReadersTest, ATaskWithAnAlphabetOfItsOwnReadsNone) {
-  EXPECT_EQ(
-      mistakes("[data]\ntask = \"parity\"\nalphabet = 3"),
-      "c.toml:3:1: \"data.alphabet\" is read by " + readers_of("alphabet") + ", not by parity");
-}
-
-TEST(ReadersTest, AConstantLearningRateRisesAndDoesNotFall) {
-  EXPECT_EQ(mistakes("[optimizer]\nschedule = \"constant\"\nwarmup_steps = 5\n"
-                     "min_learning_rate = 1e-5"),
-            "c.toml:4:1: \"optimizer.min_learning_rate\" is read by linear and cosine, not by "
-            "constant");
-}
-
-TEST(ReadersTest, AMixerReadsWhatIsSaidOfItself) {
-  EXPECT_EQ(mistakes("[model]\nkernel = 5\ndepthwise = true\ncell = \"rnn\""),
-            "c.toml:2:1: \"model.kernel\" is read by convolution, not by attention\n"
-            "c.toml:3:1: \"model.depthwise\" is read by convolution, not by attention\n"
-            "c.toml:4:1: \"model.cell\" is read by recurrence, not by attention");
-  EXPECT_EQ(mistakes("[model]\nmixer = \"uniform\"\nnum_heads = 2\nscale_scores = false"),
-            "c.toml:3:1: \"model.num_heads\" is read by attention, not by uniform\n"
-            "c.toml:4:1: \"model.scale_scores\" is read by attention, not by uniform");
-}
-
-TEST(ReadersTest, WithoutHeadsNothingHasToBeDividedAmongThem) {
-  EXPECT_EQ(mistakes("[model]\nmixer = \"recurrence\"\nd_model = 6\ncell = \"rnn\""), "");
-}
-
-// A file is made for one task or mixer, and --set may choose another; but what is wrong in the file
-// itself, or with --set, is said.
+// A file is made for one task or mixer, and --set may choose another.
 TEST(ReadersTest, AnOverrideMayChooseAnotherReaderThanTheFileIsFor) {
   const std::string file = "[data]\ntask = \"addition\"\ndigits = 5\n";
-  EXPECT_EQ(mistakes(file, {"data.task=copy"}), "");
   EXPECT_EQ(parsed(file, {"data.task=copy"}).data.digits, DataOptions().digits);
-  EXPECT_EQ(mistakes("[data]\ndigits = 5\n", {"data.task=copy"}),
-            "c.toml:2:1: \"data.digits\" is read by addition, not by copy");
-  EXPECT_EQ(mistakes(file, {"data.task=copy", "data.digits=5"}),
-            "--set data.digits=5: \"data.digits\" is read by addition, not by copy");
-  EXPECT_EQ(mistakes("", {"data.digits=5"}),
-            "--set data.digits=5: \"data.digits\" is read by addition; set \"data.task\" to one of "
-            "these");
 }
 
 // The config.toml of an older run lists every key.
@@ -120,20 +55,6 @@ TEST(ReadersTest, TheDefaultMayBeSaidOfEveryKey) {
     }
   }
   EXPECT_EQ(mistakes("data.digits = 5", {"data.digits=3"}), "");
-}
-
-TEST(ReadersTest, WhoReadsItIsNotKnownWhereTheChoiceWasNotUnderstood) {
-  EXPECT_THAT(mistakes("[data]\ntask = \"additoin\"\ndigits = 5"), Not(HasSubstr("is read by")));
-  EXPECT_EQ(mistakes("[data]\ntsak = \"addition\"\ndigits = 5"),
-            "c.toml:2:1: unknown key \"data.tsak\"; did you mean \"task\"?");
-}
-
-TEST(ReadersTest, WhatNothingReadsClashesWithNothing) {
-  EXPECT_EQ(mistakes("[optimizer]\nschedule = \"constant\"\nmin_learning_rate = 0.5"),
-            "c.toml:3:1: \"optimizer.min_learning_rate\" is read by linear and cosine, not by "
-            "constant");
-  EXPECT_EQ(mistakes("optimizer.momentum = 1e-50"),
-            "c.toml:1:11: \"optimizer.momentum\" is read by sgd, not by adamw");
 }
 
 // Older runs saved every key with whatever value it had.
@@ -171,6 +92,17 @@ TEST(ReadersTest, OneChoiceDecidesWhetherAKeyIsRead) {
       }
     }
   }
+}
+
+// Runs that are older than the key have their sinusoids as they are.
+TEST(ReadersTest, ASavedConfigThatDoesNotSayHasSinusoidsInFull) {
+  const std::string text = "[model]\nposition = \"sinusoidal\"\n";
+  EXPECT_EQ(parsed(text).model.sinusoidal_scale, 0.0);  // init_std
+  EXPECT_TRUE(parsed(text).model.learn_sinusoidal_scale);
+  EXPECT_EQ(parse_saved_config(text, "c.toml")->model.sinusoidal_scale, 1.0);
+  EXPECT_FALSE(parse_saved_config(text, "c.toml")->model.learn_sinusoidal_scale);
+  const std::string saved = to_toml(parsed(text));
+  EXPECT_EQ(parse_saved_config(saved, "c.toml")->model.sinusoidal_scale, 0.0);
 }
 
 }  // namespace
