@@ -121,6 +121,7 @@ TEST_F(DamagedRunTest, AFlippedBitOfAWeightIsAnErrorOfEveryVerb) {
        std::vector<std::vector<std::string>>{{"eval", "runs/tiny"},
                                              {"generate", "runs/tiny", "--prompt", "0"},
                                              {"info", "runs/tiny"},
+                                             {"export", "runs/tiny", "--onnx", "a.onnx"},
                                              {"train", "tiny.toml", "--resume"}}) {
     if (!has_verb(command[0])) continue;
     const ProcessResult result = qkv(command);

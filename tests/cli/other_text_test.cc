@@ -36,15 +36,6 @@ class OtherTextTest : public CommandLineFixture {
   const std::string last_ = "runs/tiny/checkpoints/last.safetensors";
 };
 
-TEST_F(OtherTextTest, IsNotResumedWith) {
-  const std::string before = in(last_);
-  expect_error(resume(), 2,
-               last_ +
-                   ": text.txt is not the text that the run learned from; restore that one, or "
-                   "start a new run with another --out");
-  EXPECT_EQ(in(last_), before);
-}
-
 TEST_F(OtherTextTest, IsResumedWithWhereAnOlderCheckpointDoesNotTell) {
   TensorFile file = *read_safetensors(folder_ / last_);
   ASSERT_EQ(file.metadata.erase("data_fingerprint"), 1u);

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "data/file.h"
-#include "data/show_data.h"
 #include "framework/core/random.h"
 #include "tests/data/rows.h"
 
@@ -38,10 +37,6 @@ DataOptions from_file(const std::string& task, const std::string& path) {
   return options;
 }
 
-std::string read_error(const std::string& path) {
-  return std::string(read_text(path).status().message());
-}
-
 // Characters of one, two, three and four bytes, of which no two windows are alike.
 std::string varied_text(int characters) {
   const std::vector<std::string> alphabet = {"a", "b", "é", "€", "🙂", "\n", " "};
@@ -61,26 +56,6 @@ std::vector<std::string> characters_of(const std::string& text) {
     }
   }
   return characters;
-}
-
-TEST(ReadTextTest, FilesThatCannotBeReadAreNamedWithTheReason) {
-  EXPECT_EQ(read_error("/there/is/none"), "cannot read /there/is/none: No such file or directory");
-  EXPECT_EQ(read_error("/tmp"), "cannot read /tmp: Is a directory");
-  EXPECT_EQ(read_error("/dev/zero"), "cannot read /dev/zero: it is not a regular file");
-  EXPECT_EQ(read_error("/proc/self/mem"), "cannot read /proc/self/mem: Input/output error");
-}
-
-TEST(ReadTextTest, AnEmptyFileIsAnError) {
-  const TempFile file("");
-  EXPECT_EQ(read_error(file.path()), file.path() + ": is empty");
-}
-
-TEST(ReadTextTest, BytesThatAreNotUtf8AreNamedWithLineAndOffset) {
-  const TempFile file("one\ntwo\ncaf\xE9\n");
-  EXPECT_EQ(read_error(file.path()),
-            file.path() +
-                ":3: is not UTF-8: byte 0xE9 at offset 11; iconv can convert it, for "
-                "example from Latin-1: iconv -f latin1 -t utf-8");
 }
 
 TEST(ReadTextTest, ByteOrderMarksAreLeftOutAndEachOfThreeLineEndsIsOne) {
@@ -169,21 +144,6 @@ TEST(TextTest, TrainingWindowsLieInTheFirstPartAndReachBothItsEnds) {
   EXPECT_EQ(*seen.rbegin(), 81u);
 }
 
-TEST(TextTest, SeedOneMakesTheseWindows) {
-  std::string text;
-  for (int i = 0; i < 40; ++i) text += "zero one two three four five\n";
-  const TempFile file(text);
-  const auto dataset = dataset_of(from_file("text", file.path()));
-  EXPECT_EQ(describe_examples(*dataset, Split::kTraining, 3) +
-                describe_examples(*dataset, Split::kValidation, 2),
-            R"(ero one t   loss on: all after the first
- four fiv   loss on: all after the first
-ro one tw   loss on: all after the first
-zero one    loss on: all after the first
- two thre   loss on: all after the first
-)");
-}
-
 TEST(TextTest, AValidationExampleIsHalfAWindowAndTheOtherHalf) {
   const TempFile file("0123456789" + std::string("abcdefghij") + "klmnopqrst");
   DataOptions options = from_file("text", file.path());
@@ -197,26 +157,6 @@ TEST(TextTest, AValidationExampleIsHalfAWindowAndTheOtherHalf) {
   const Example last = dataset->validation_example(1);
   EXPECT_EQ(dataset->vocabulary().decode(last.prompt), "r");
   EXPECT_EQ(dataset->vocabulary().decode(last.answer), "st");
-}
-
-TEST(TextTest, ATextShorterThanAWindowIsAnErrorWithTheNumbers) {
-  const TempFile file(std::string(50, 'x'));
-  DataOptions options = from_file("text", file.path());
-  EXPECT_EQ(error_of(options),
-            file.path() +
-                ": is too short: 5 of its 50 tokens are for validation, but a window of "
-                "data.length = 8 needs 9; use a longer text, or --set data.length=4 or less");
-  options.train_fraction = 0.1;
-  EXPECT_EQ(error_of(options),
-            file.path() +
-                ": is too short: 5 of its 50 tokens are for training, but a window of "
-                "data.length = 8 needs 9; use a longer text, or --set data.length=4 or less");
-  options.length = 4;
-  EXPECT_EQ(error_of(options), "no error");
-  options.train_fraction = 0.01;
-  EXPECT_EQ(error_of(options), file.path() +
-                                   ": is too short: 0 of its 50 tokens are for training, but a "
-                                   "window of data.length = 4 needs 5; use a longer text");
 }
 
 TEST(LinesTest, EveryLineBeginsAfterANewlineAndHasToEndWithOne) {
@@ -276,36 +216,6 @@ TEST(LinesTest, EveryDifferentLineIsOnExactlyOneSide) {
   DataOptions options = from_file("lines", file.path());
   options.validation_examples = 3;
   EXPECT_EQ(dataset_of(options)->validation_size(), 3);
-}
-
-TEST(LinesTest, SeedOneDrawsTheseLines) {
-  std::string text;
-  for (int i = 1; i < 40; ++i) text += "line " + std::to_string(i * i) + "\n";
-  const TempFile file(text);
-  const auto dataset = dataset_of(from_file("lines", file.path()));
-  EXPECT_EQ(describe_examples(*dataset, Split::kTraining, 3) +
-                describe_examples(*dataset, Split::kValidation, 2),
-            R"(\nline 81\n   loss on: all after the first
-\nline 784\n   loss on: all after the first
-\nline 676\n   loss on: all after the first
-\nline 625\n   loss on: all after the first
-\nline 1089\n   loss on: all after the first
-)");
-}
-
-TEST(LinesTest, TooFewLinesAreAnError) {
-  const TempFile file("only\nonly\n");
-  EXPECT_EQ(
-      error_of(from_file("lines", file.path())),
-      file.path() + ": has too few lines: none of its 2 lines is for validation; use more lines");
-}
-
-TEST(LinesTest, AVeryLongLineIsAnErrorThatNamesIt) {
-  const TempFile file("short\n" + std::string(1025, 'x') + "\n");
-  EXPECT_EQ(error_of(from_file("lines", file.path())),
-            file.path() +
-                ":2: the line has 1025 characters; with task = \"lines\" at most 1024 are allowed; "
-                "for running text use task = \"text\"");
 }
 
 }  // namespace

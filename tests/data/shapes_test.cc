@@ -135,49 +135,6 @@ TEST(ShapesTest, HowLittleEitherSideMayHaveThereAreImages) {
   }
 }
 
-TEST(ShapesTest, SeedOneMakesTheseImages) {
-  const auto dataset = dataset_of(shapes());
-  EXPECT_EQ(describe_dataset(*dataset),
-            "classes      4: circle, square, triangle, cross\n"
-            "images       16 x 16 pixels, grey\n"
-            "training     drawn at random\n"
-            "validation   1000 examples\n");
-  EXPECT_EQ(describe_examples(*dataset, Split::kTraining, 5),
-            R"(..::++*=-....:..  ..    ..  ... ..  :::::::-:..:.:::     . .:::.. .
-..*%%@@@@*::..:.  .:--::::::-:. .   ::::::+#-::.-::.     =#%%%%%#=   .
-.-%@@%@%%%- :..:  :##%%%#%##%%: ..  ::.::+%#*--.::.:   .*%%%#%%%#%+.
-:.*%@@%@%*......  -%%%%%#%#%%%: .   :...*###%*-:::::   :%%%%%%%###%- .
-...-=**+-.......  -#%%%#%%%%%%:.    ::.+%%##%##-:.::   .#%%%%%%%%%%  .
-:..:.....:..::::  :%%%%%%##%%%:..   ::*#####%#%#=:::  . .+%@%%%%%*.
-..:.......:....:  :##%%%%%#%#%-...  ::-:-:--:---:::.       -===-...
-:..:.....:::::..  :=+====--===....  :.:::.::::-::::-   ...  . ...
-circle            square            triangle          circle
-
-.......::...: ..
-..:.......:.....
-... .:......:.:.
-.::...:=+:......
-:.....-%@-....:.
-:.::@%%%@%%%-...
-...:--+%%=::..:.
-...::.-*#:....:.
-cross
-)");
-}
-
-// The classes of figures that training does not see.
-TEST(ShapesTest, SeedOneValidatesOnTheseClasses) {
-  const auto dataset = dataset_of(shapes());
-  const Batch batch = dataset->validation_batch(0, 12);
-  std::string classes;
-  for (int64_t row = 0; row < 12; ++row) {
-    absl::StrAppend(&classes, row > 0 ? " " : "", class_of(*dataset, batch, row));
-  }
-  EXPECT_EQ(classes,
-            "circle triangle triangle triangle cross triangle cross cross square cross triangle "
-            "circle");
-}
-
 TEST(ShowImagesTest, EveryLineFitsATerminalHoweverLargeTheImages) {
   for (const int64_t size : {12, 39, 40, 80, 81, 200}) {
     const auto dataset = dataset_of(shapes(size));

@@ -130,21 +130,6 @@ TEST(SmallSpaceTest, ModularAdditionValidatesOnAllPairsThatTrainingDoesNotSee) {
   EXPECT_EQ(small->training_size() + small->validation_size(), 97 * 97);
 }
 
-TEST(SmallSpaceTest, ASideWithoutAQuestionIsAnErrorThatSaysWhatToChange) {
-  DataOptions options = sort_of_three_symbols();
-  options.alphabet = 2;
-  options.length = 1;
-  options.train_fraction = 0.99;
-  EXPECT_EQ(error_of(options),
-            "data: the task sort has only 2 different questions, but none of them is for "
-            "validation; use longer questions, more symbols or a train_fraction other than 0.99");
-  options.train_fraction = 0.01;
-  EXPECT_EQ(error_of(options),
-            "data: the task sort has only 2 different questions, but none of them is for "
-            "training; use longer questions, more symbols or a train_fraction other than "
-            "0.01");
-}
-
 TEST(SmallSpaceTest, ASpaceJustTooLargeToListStillFillsItsValidation) {
   DataOptions options;
   options.task = "copy";
@@ -156,15 +141,6 @@ TEST(SmallSpaceTest, ASpaceJustTooLargeToListStillFillsItsValidation) {
   options.validation_examples = 100000;  // more than there are: all of them
   const auto dataset = dataset_of(options);
   EXPECT_NEAR(static_cast<double>(dataset->validation_size()), 1311, 150);
-}
-
-TEST(MakeDatasetTest, TellsEveryMistakeInTheOptions) {
-  DataOptions options;
-  options.alphabet = 100;
-  options.length = 0;
-  EXPECT_EQ(error_of(options),
-            "data.length must be 1 … 65536, not 0\n"
-            "data.alphabet must be 2 … 62, not 100");
 }
 
 TEST(MakeDatasetTest, AskingForExamplesThatAreNotThereThrows) {

@@ -97,37 +97,6 @@ TEST_F(HuggingFaceTest, WhatWasExportedComesBackWithTheSameBits) {
   }
 }
 
-TEST_F(HuggingFaceTest, WhatWasImportedIsARunLikeAnyOther) {
-  export_tiny();
-  expect_success(qkv({"import", "there/"}));
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/there/checkpoints/best.safetensors"));
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{"info", "in"},
-                                             {"explain", "in", "--prompt", "the c", "--text"},
-                                             {"export", "in", "--onnx", "x.onnx"},
-                                             {"runs", "runs"},
-                                             {"eval", "in", "--set", "data.path=text.txt"}}) {
-    if (!has_verb(command[0])) continue;
-    const ProcessResult result = qkv(command);
-    EXPECT_EQ(result.exit_status, 0) << command[0] << result.errors;
-  }
-  const std::string best = "in/checkpoints/best.safetensors";
-  expect_error(qkv({"eval", "in"}), 2,
-               best +
-                   ": holds weights without the data that they learned from; judge a text with "
-                   "--text FILE");
-  expect_error(qkv({"train", "in", "--resume", "--set", "data.path=text.txt"}), 2,
-               "in/checkpoints/last.safetensors: was imported; begin a run with --from in");
-  expect_error(qkv({"import", "there", "--out", "in"}), 2,
-               "in holds another run; continue it with --resume, choose another folder with --out, "
-               "or remove it");
-  expect_error(qkv({"import", "run"}), 2, "cannot read run/config.json: No such file or directory");
-  const std::string instead =
-      "there holds no run; if it is a model of another program, qkv import there makes a run of it";
-  expect_error(qkv({"eval", "there"}), 2, instead);
-  expect_error(train("none", {}, "there"), 2, "train.from: " + instead);
-}
-
 TEST_F(HuggingFaceTest, ImagesComeInAndNamesOfClassesMayBeOfSeveralWords) {
   expect_success(
       qkv({"train", "tiny.toml", "--out", "run", "--set", "data.task=shapes", "--set",
@@ -165,11 +134,6 @@ TEST_F(HuggingFaceTest, AFolderIsJudgedOnATextAndWritesOne) {
   expect_success(other);
   EXPECT_THAT(unfolded(other.output),
               HasSubstr("not taken from there: token_embedding.weight (another vocabulary)"));
-  std::filesystem::remove(folder_ / "there/tokenizer.json");
-  expect_error(imported(), 2,
-               "there: holds no tokenizer.json, which says what its 11 tokens are; in Python, from "
-               "transformers import AutoTokenizer, and "
-               "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
 }
 
 TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
@@ -190,74 +154,6 @@ TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
   expect_success(judged);
   EXPECT_THAT(judged.output, HasSubstr("bits per byte"));
   expect_success(qkv({"eval", "next"}));
-  expect_error(train("none", {"data.tokens=tokenizer"}), 2,
-               "--set data.task=text: \"data.tokenizer\" is missing: data.tokens = "
-               "\"tokenizer\" reads the tokens from a file; give one with --set "
-               "data.tokenizer=FILE");
-  const std::string
-      wrong = R"({"model":{"type":"BPE"}})",
-      why =
-          "/tokenizer.json: tokenizer: \"pre_tokenizer.type\" is null, where qkv has only "
-          "\"ByteLevel\"; make a tokenizer with that";
-  for (const char* folder : {"in", "there"}) {
-    write_bytes(folder_ / (std::string(folder) + "/tokenizer.json"), wrong);
-  }
-  expect_error(train("none", settings), 2, "in" + why);
-  expect_error(imported(), 2, "there" + why);
-}
-
-TEST_F(HuggingFaceTest, AModelThatIsNotThereIsRefusedWithAllKeysInTheWay) {
-  expect_success(train("run", {"model.norm=post", "model.position=rotary", "attention.window=3",
-                               "model.bias=false"}));
-  expect_error(qkv({"export", "run", "--hf", "there"}), 2,
-               "run/checkpoints/best.safetensors: Hugging Face has no such model: model.position "
-               "is \"rotary\", where \"learned\" would do; model.norm is \"post\", where \"pre\" "
-               "would do; model.bias is false, where true would do; attention.window is 3, where "
-               "0 would do");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "there"));
-  expect_success(
-      qkv({"train", "tiny.toml", "--out", "mean", "--set", "data.task=parity", "--set",
-           "data.length=6", "--set", "model.kind=classifier", "--set", "model.pool=mean"}));
-  expect_error(qkv({"export", "mean", "--hf", "there"}), 2,
-               "mean/checkpoints/best.safetensors: Hugging Face has no such model: model.pool is "
-               "\"mean\", where \"class_token\" would do");
-}
-
-TEST_F(HuggingFaceTest, ShapesThatClashAreNamedWithWhatWouldFit) {
-  export_tiny();
-  expect_error(
-      train("wide", {"model.d_model=32", "data.length=12"}, "in"), 2,
-      "in/checkpoints/best.safetensors: token_embedding.weight is f32[11, 16] there, but f32[11, "
-      "32] in this model; what would fit: data.length = 8, model.d_model = 16");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "wide"));
-  const ProcessResult other = train("heads", {"model.num_heads=4"}, "in");
-  expect_success(other);
-  EXPECT_THAT(other.output, HasSubstr("\nthe model differs: model.num_heads is 4, but was 2\n"));
-}
-
-TEST_F(HuggingFaceTest, EveryMistakeOfAConfigIsNamed) {
-  export_tiny();
-  change_config("n_layer", 0);
-  change_config("n_head", 5);
-  change_config("activation_function", "quick_gelu");
-  change_config("scale_attn_by_inverse_layer_idx", true);
-  const ProcessResult result = imported();
-  EXPECT_EQ(result.exit_status, 2);
-  EXPECT_EQ(result.errors,
-            "error: there/config.json: \"n_layer\" must be an integer from 1 to 1048576, not 0\n"
-            "error: there/config.json: \"n_embd\" is 16, which must be at most 65536 and a "
-            "multiple of \"n_head\", which is 5\n"
-            "error: there/config.json: \"scale_attn_by_inverse_layer_idx\" is true, where qkv has "
-            "only false\n"
-            "error: there/config.json: \"activation_function\" is \"quick_gelu\", where qkv has "
-            "only \"gelu\", \"gelu_new\", \"gelu_pytorch_tanh\", \"relu\", \"silu\", \"swish\"\n");
-  change_config("model_type", "llama");
-  expect_error(imported(), 2,
-               "there/config.json: \"model_type\" is \"llama\"; qkv reads \"gpt2\" and \"vit\"");
-  write_bytes(folder_ / "there/config.json", "{");
-  expect_error(imported(), 2,
-               "there/config.json: is not JSON: at line 1, column 2: unexpected end of input; "
-               "expected string literal");
 }
 
 TEST_F(HuggingFaceTest, WeightsThatAreNotThoseOfTheConfigAreNamed) {
@@ -266,11 +162,6 @@ TEST_F(HuggingFaceTest, WeightsThatAreNotThoseOfTheConfigAreNamed) {
     file.tensors.push_back({"h.0.attn.masked_bias", Array::full({}, DType::f32, -1e4)});
   });
   expect_success(imported());
-  change_config("n_positions", 9);
-  expect_error(imported(), 1,
-               "there/model.safetensors: transformer.wpe.weight is f32[8, 16], but config.json "
-               "says [9, 16]");
-  change_config("n_positions", 8);
   change_weights([](TensorFile& file) {
     std::erase_if(file.tensors,
                   [](const NamedArray& named) { return named.name == "transformer.ln_f.bias"; });
@@ -379,9 +270,6 @@ TEST_F(PublishedFolderTest, RowsWithoutTokensAreLeftOut) {
   const ProcessResult next = train("next", settings, "in");
   expect_success(next);
   EXPECT_THAT(next.output, Not(HasSubstr("not taken")));
-  change_config("vocab_size", 10);
-  expect_error(judged(), 2,
-               "there/tokenizer.json: has 11 tokens, but \"vocab_size\" of config.json is 10");
 }
 
 TEST_F(PublishedFolderTest, SeveralFilesAreFoundByTheirIndex) {
@@ -414,20 +302,6 @@ TEST_F(PublishedFolderTest, SeveralFilesAreFoundByTheirIndex) {
                    "\" is \"../model.safetensors\", which is not the name of a file beside it");
   write_bytes(folder_ / index, "{}");
   expect_error(judged(), 1, index + ": is not a JSON object with a weight_map");
-}
-
-TEST_F(PublishedFolderTest, AFolderWithAPickleSaysHowToConvertIt) {
-  export_tiny();
-  std::filesystem::remove(folder_ / kWeights);
-  expect_error(judged(), 2, "cannot read there/model.safetensors: No such file or directory");
-  write_bytes(folder_ / "there/pytorch_model.bin", std::string("PK\3\4\0\0\b\b", 8) + "and so on");
-  const std::string why =
-      "there/pytorch_model.bin: not a safetensors file: it is a pickle of PyTorch, which is a "
-      "program; in Python, from safetensors.torch import save_file, and "
-      "save_file(torch.load(FILE, weights_only=True), NEW_FILE)";
-  expect_error(judged(), 1, why);
-  NEEDS_VERBS("info");
-  expect_error(qkv({"info", "there/pytorch_model.bin"}), 1, why);
 }
 
 TEST_F(PublishedFolderTest, TensorsThatNobodyNeedsAreNotLookedAt) {
@@ -493,68 +367,6 @@ TEST_F(PublishedFolderTest, TheTokenizerOfGpt2IsRead) {
   const ProcessResult written =
       qkv({"generate", "in", "--prompt", "the<|end|>", "--max-new-tokens", "0"});
   EXPECT_THAT(written.output, HasSubstr("the<|end|>"));
-}
-
-TEST_F(PublishedFolderTest, AFieldThatIsNotDoneIsRefusedByItsName) {
-  export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
-  json tokenizer = json::parse(in("there/tokenizer.json"));
-  tokenizer["normalizer"] = {{"type", "Lowercase"}};
-  write_bytes(folder_ / "there/tokenizer.json", tokenizer.dump());
-  expect_error(
-      judged(), 2,
-      "there/tokenizer.json: tokenizer: \"normalizer.type\" is \"Lowercase\", where qkv has "
-      "only null; make a tokenizer with that");
-}
-
-TEST_F(PublishedFolderTest, ATextShorterThanTheContextNamesTheWayOut) {
-  export_tiny();
-  write_bytes(folder_ / "short.txt", "the cat");
-  expect_error(qkv({"eval", "in", "--text", "short.txt"}), 2,
-               "short.txt: is too short: 7 of its 7 tokens are for validation, but a window of "
-               "data.length = 8 needs 9; use a longer text, or --set data.length=6 or less");
-  expect_success(qkv({"eval", "in", "--text", "short.txt", "--set", "data.length=6"}));
-}
-
-TEST_F(PublishedFolderTest, NoFileIsWaitedFor) {
-  export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
-  const auto replace_by_pipe = [&](const std::string& name) {
-    std::filesystem::rename(folder_ / name, folder_ / "kept");
-    ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
-  };
-  const auto put_back = [&](const std::string& name) {
-    std::filesystem::rename(folder_ / "kept", folder_ / name);
-  };
-  for (const std::string name : {"there/config.json", "there/tokenizer.json", kWeights}) {
-    replace_by_pipe(name);
-    expect_error(judged(), 1, "cannot read " + name + ": it is not a regular file");
-    put_back(name);
-  }
-  const std::string name = "there/tokenizer.json";
-  replace_by_pipe(name);
-  expect_error(train("next", {"data.tokens=tokenizer", "data.tokenizer=" + name}), 1,
-               "cannot read " + name + ": it is not a regular file");
-  std::filesystem::create_directory(folder_ / "folder");
-  expect_error(train("next", {"data.tokens=tokenizer", "data.tokenizer=folder"}), 2,
-               "cannot read folder: Is a directory");
-  expect_error(train("next", {"data.tokens=tokenizer", "data.tokenizer=/dev/zero"}), 1,
-               "cannot read /dev/zero: it is not a regular file");
-  put_back(name);
-  ASSERT_EQ(::mkfifo((folder_ / "pipe.toml").c_str(), 0600), 0);
-  expect_error(qkv({"config", "pipe.toml"}), 1,
-               "cannot read pipe.toml: it is a pipe that nobody writes to");
-}
-
-TEST_F(HuggingFaceTest, AFolderOfAnotherProgramIsNotWrittenTo) {
-  expect_success(train("run"));
-  std::filesystem::create_directories(folder_ / "there");
-  write_bytes(folder_ / "there/config.json", "{\n  \"architectures\": []}");
-  expect_error(qkv({"export", "run", "--hf", "there"}), 2,
-               "--hf: there/config.json exists and is a file of another kind, which would be lost; "
-               "choose another name");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "there/model.safetensors"));
-  write_bytes(folder_ / "file", "x");
-  expect_error(qkv({"export", "run", "--hf", "file"}), 2,
-               "cannot write file/config.json: Not a directory");
 }
 
 }  // namespace

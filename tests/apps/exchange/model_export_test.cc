@@ -105,29 +105,6 @@ TEST_F(ModelExportTest, OnnxHasTheOpOfEachActivationAndNormsOfTheLastAxis) {
   }
 }
 
-TEST_F(ModelExportTest, WhatAFormatCannotSayIsNamedByItsKey) {
-  train("convolution", {"model.mixer=convolution"});
-  EXPECT_THAT(refusal({"export", "convolution", "--onnx-step", "step.onnx"}),
-              HasSubstr("model.mixer = \"convolution\" has no keys and values"));
-  train("open", {"attention.causal=false"});
-  EXPECT_THAT(refusal({"export", "open", "--onnx-step", "step.onnx"}),
-              HasSubstr("attention.causal = false"));
-  train("mean", {"model.mixer=uniform"});
-  train("two", {"model.kind=encoder_decoder"});
-  train("parity", {"model.kind=classifier", "data.task=parity", "data.length=6"});
-  for (const auto& [run, reason] :
-       {std::pair("mean", "model.mixer = \"uniform\", but the program has attention alone"),
-        {"two", "model.kind = \"encoder_decoder\", but the program is a decoder"},
-        {"parity", "model.kind = \"classifier\", but the program is a decoder"}}) {
-    EXPECT_THAT(refusal({"export", run, "--c", "refused.c"}),
-                HasSubstr(absl::StrCat("--c cannot write this model: ", reason, "; use --onnx")));
-  }
-  write_bytes(folder_ / "text.txt", std::string(400, 'a') + std::string(400, 'b'));
-  train("bytes", {"data.task=text", "data.path=text.txt", "data.tokens=bytes", "data.length=8"});
-  EXPECT_THAT(refusal({"export", "bytes", "--c", "bytes.c"}), HasSubstr("data.tokens = \"bytes\""));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "refused.c.bin"));
-}
-
 TEST(UnknownChoiceTest, IsNamedByItsKey) {
   EXPECT_EQ(unknown_choice({.kind = "classifier", .mixer = "recurrence"}), "");
   EXPECT_EQ(unknown_choice({.mixer = "decaying"}), "model.mixer = \"decaying\"");
@@ -150,35 +127,6 @@ TEST_F(ModelExportTest, FilesThatBelongTogetherAreAllWrittenOrNone) {
   expect_failure("hf");
   EXPECT_EQ(in("hf/config.json") + in("hf/model.safetensors"), before);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "hf"), {}), 3);
-}
-
-TEST_F(ModelExportTest, BadInputLosesNothing) {
-  train("run");
-  EXPECT_THAT(refusal({"export", "run"}), StartsWith("error: export needs --onnx FILE or "));
-  EXPECT_THAT(refusal({"export", "run", "--onnx", "a", "--c", "b"}),
-              HasSubstr(" exclude each other: export writes one format at a time"));
-  expect_error(qkv({"export", "none", "--onnx", "a"}), 2, "none: no such run or checkpoint");
-  expect_error(qkv({"export", "run", "--c", "tiny.toml"}), 2,
-               "--c: tiny.toml exists and is a file of another kind, which would be lost; choose "
-               "another name");
-  write_bytes(folder_ / "mine.c.bin", "mine");
-  expect_error(qkv({"export", "run", "--c", "mine.c"}), 2,
-               "--c: mine.c.bin exists and is a file of another kind, which would be lost; choose "
-               "another name");
-  EXPECT_EQ(in("tiny.toml"), kConfig);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "mine.c"));
-  const ProcessResult missing = qkv({"export", "run", "--onnx", "no/folder/a.onnx"});
-  EXPECT_THAT(missing.errors, HasSubstr("no/folder"));
-  EXPECT_NE(missing.exit_status, 0);
-
-  const std::string checkpoint = "run/checkpoints/best.safetensors";
-  std::string damaged = in(checkpoint);
-  damaged[damaged.size() - 5] = static_cast<char>(damaged[damaged.size() - 5] ^ 1);
-  write_bytes(folder_ / checkpoint, damaged);
-  const ProcessResult result = qkv({"export", "run", "--onnx", "a.onnx"});
-  EXPECT_EQ(result.exit_status, 1);
-  EXPECT_THAT(result.errors, HasSubstr(checkpoint));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "a.onnx"));
 }
 
 }  // namespace

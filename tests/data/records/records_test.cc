@@ -16,7 +16,6 @@ namespace qkv {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 class RecordsTest : public testing::Test {
  protected:
@@ -55,14 +54,6 @@ class RecordsTest : public testing::Test {
     return options;
   }
 
-  // An error without the folder.
-  std::string error(const DataOptions& options) {
-    std::string text = error_of(options);
-    const std::string folder = folder_.path() + "/";
-    for (size_t at; (at = text.find(folder)) != std::string::npos;) text.erase(at, folder.size());
-    return text;
-  }
-
   TemporaryFolder folder_;
 };
 
@@ -84,79 +75,6 @@ TEST_F(RecordsTest, FollowRfc4180InCsv) {
                    "id,answer,question\r\n1,\"a, \"\"b\"\"\",x\r\n2, y "
                    ",\"two\r\nlines\"\r\n3,z,\"\"\"\"\r\n"),
               ElementsAre("x|a, \"b\"@2", "two\nlines| y @3", "\"|z@5"));
-}
-
-TEST_F(RecordsTest, AreWrongAtTheLineWhereTheyBegin) {
-  EXPECT_THAT(read("a.csv", "question,answer\na\"b,c\n\"a\"b,c\na,b,c\na\n,b\na,b\n\"a\n\n"),
-              ElementsAre("!a quote stands in the unquoted field 1@2",
-                          "!only a comma may follow the closing quote of field 1@3",
-                          "!has 3 fields, but the header has 2@4",
-                          "!has 1 field, but the header has 2@5", "!the question is empty@6",
-                          "a|b@7", "!the file ends inside of the quoted field 1@8"));
-  EXPECT_THAT(read("a.csv", "question,answers\na,b\n"),
-              ElementsAre("!the header has to name the column \"answer\" once; its columns are "
-                          "\"question\", \"answers\"; another one is read with --set "
-                          "data.answer_key=NAME@1"));
-  EXPECT_THAT(read("a.csv", "answer,question,answer\na,b,c\n"),
-              ElementsAre(HasSubstr("name the column \"answer\" once")));
-}
-
-TEST_F(RecordsTest, AreObjectsWithTwoKeysInJsonLines) {
-  EXPECT_THAT(
-      read("a.jsonl",
-           "{\"answer\": \"b\\n\", \"more\": 1, \"question\": \"\\u4e00\"}\n[]\n{\n"
-           "{\"question\": \"a\"}\n{\"question\": \"a\", \"answer\": 5.5}\n"),
-      ElementsAre("一|b\n@1", "!is JSON, but not an object@2",
-                  "!is not JSON: at line 1, column 2: unexpected end of input; expected string "
-                  "literal@3",
-                  "!has no key \"answer\"; its keys are \"question\"; another one is read "
-                  "with --set data.answer_key=NAME@4",
-                  "!\"answer\" is neither a string nor an integer@5"));
-  EXPECT_THAT(read("a.jsonl",
-                   "{\"question\": \"a\", \"answer\": -5}\n"
-                   "{\"question\": \"a\", \"answer\": \"b\", \"question\": \"c\"}\n"
-                   "{\"question\": {\"question\": 1}, \"answer\": \"b\"}\n"),
-              ElementsAre("a|-5@1", "!has the key \"question\" twice@2",
-                          "!\"question\" is neither a string nor an integer@3"));
-}
-
-TEST_F(RecordsTest, WithMistakesAreAllNamedAtOnce) {
-  EXPECT_EQ(error(options("pairs", "a\tb\nc\nd\t \n\n\xff\tx\ne\tf\tg\n\th\n")),
-            "data.tsv:2: has no tab: a line is question<TAB>answer\n"
-            "data.tsv:3: the answer is empty\n"
-            "data.tsv:4: is blank\n"
-            "data.tsv:5: is not UTF-8: byte 0xFF at offset 0; iconv can convert it, for example "
-            "from Latin-1: iconv -f latin1 -t utf-8\n"
-            "data.tsv:6: has 2 tabs: a line is question<TAB>answer\n"
-            "data.tsv:7: the question is empty");
-  std::string many;
-  for (int i = 0; i < 25; ++i) many += "x\n";
-  EXPECT_THAT(error(options("pairs", many)), HasSubstr("data.tsv:20: has no tab"));
-  EXPECT_THAT(error(options("pairs", many)), HasSubstr("\n… and 5 more like these"));
-  EXPECT_EQ(error(options("pairs", "")), "data.tsv: has no example");
-  EXPECT_EQ(error(options("pairs", "{\"question\":\"a\\tb\",\"answer\":\"c\"}\n", "a.jsonl")),
-            "a.jsonl:1: a question or an answer holds a tab or a line end");
-  EXPECT_EQ(
-      error(options("pairs", "a\tb\n")),
-      "data.tsv: has too few examples: of its 1 different ones none is for validation; use more "
-      "examples, data.validation_path, or a train_fraction other than 0.5");
-  EXPECT_THAT(error(options("pairs", "a\tb\na\tc\na\td\n")), HasSubstr("of its 1 different ones"));
-  EXPECT_EQ(
-      error(options("pairs", "{\"question\":\"a\"}\n", "data.json")),
-      "data.json:1: has no tab: a line is question<TAB>answer; a file of JSON lines has a name "
-      "that ends in .jsonl");
-}
-
-TEST_F(RecordsTest, LongerThanTheContextAreNamed) {
-  DataOptions pairs = options("pairs", "abc\tde\nabcd\te\nabcde\tf\nabcdefg\th\n");
-  pairs.context = 6;  // abc\tde, before its line end
-  EXPECT_EQ(error(pairs),
-            "data.tsv:3: the pair has 7 tokens; the model reads at most 6 (data.context)\n"
-            "data.tsv:4: the pair has 9 tokens; the model reads at most 6 (data.context)");
-  DataOptions classes = options("classes", "x\tabc\nx\tabcd\ny\tabcde\ny\tab\n");
-  classes.context = 4;
-  EXPECT_THAT(error(classes),
-              HasSubstr("data.tsv:3: the question has 5 tokens; the model reads at most 4"));
 }
 
 // Lines "qN<TAB>aN" of the numbers.
@@ -204,11 +122,6 @@ TEST_F(RecordsTest, ForValidationAreNotThoseOfTraining) {
   const auto dataset = dataset_of(both);
   EXPECT_EQ(questions(*dataset, true).size(), 20u);
   EXPECT_EQ(questions(*dataset, false).size(), 10u);
-  both.validation_path = write("held.tsv", pairs_of(18, 30));
-  EXPECT_EQ(error(both),
-            "held.tsv:1: this question stands in data.tsv:19, too; leave it out of one of the two "
-            "files\nheld.tsv:2: this question stands in data.tsv:20, too; leave it out of one of "
-            "the two files");
 }
 
 TEST_F(RecordsTest, HaveAFingerprintThatTheSeedDoesNotChange) {
@@ -226,15 +139,6 @@ TEST_F(RecordsTest, HaveTheLossOnTheAnswer) {
     const std::string question = row.inputs.substr(1, row.inputs.find('\t') - 1);
     EXPECT_EQ(wanted, absl::StrCat("a", question, "\n"));
   }
-}
-
-TEST_F(RecordsTest, HaveClassesThatDifferByMoreThanWhiteSpace) {
-  std::string text;
-  for (int i = 0; i < 60; ++i) {
-    absl::StrAppend(&text, i % 3 == 0 ? "a" : i % 3 == 1 ? "b" : "b ", "\ttext ", i, "\n");
-  }
-  EXPECT_THAT(error(options("classes", text)),
-              HasSubstr("the class \"b \" differs from \"b\" by white space alone"));
 }
 
 TEST_F(RecordsTest, HaveClassesOfTheirOwn) {
@@ -256,26 +160,6 @@ TEST_F(RecordsTest, HaveClassesOfTheirOwn) {
   EXPECT_EQ(dataset->answer_text(example.answer), names[std::stoi(number) % 3]);
 }
 
-TEST_F(RecordsTest, WithAClassThatCannotBeLearnedAreNamed) {
-  std::string text;
-  for (int i = 0; i < 40; ++i) absl::StrAppend(&text, i % 2 == 0 ? "a" : "b", "\ttext ", i, "\n");
-  for (int i = 0; i < 20; ++i) {  // a hash of the text chooses the side
-    EXPECT_EQ(error(options("classes", absl::StrCat(text, "c\tother ", i, "\n"))),
-              "data.tsv:41: the class \"c\" is seen once, here: it needs more examples");
-  }
-  EXPECT_EQ(error(options("classes", "a\tb\na\tc\na\td\na\te\na\tf\n")),
-            "data.tsv: has 1 class; it needs 2 … 1000");
-  DataOptions both = options("classes", text);
-  both.validation_path = write("held.tsv", "a\tnew text\nc\tother text\n");
-  EXPECT_EQ(error(both),
-            "held.tsv:2: the class \"c\" has 1 example for validation, first here, but none "
-            "for training");
-  DataOptions twice = options("classes", text + "c\ttext\n");
-  twice.validation_path = write("held.tsv", "a\tnew text\nc\tother text\n");
-  EXPECT_EQ(error(twice),
-            "data.tsv:41: the class \"c\" is seen once, here: it needs more examples");
-}
-
 TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
   DataOptions text = options("text", "abcabcabcabc", "text.txt");
   text.length = 3;
@@ -293,10 +177,6 @@ TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
   const auto whole = dataset_of(lines);
   EXPECT_EQ(whole->training_size(), 2);
   EXPECT_EQ(whole->validation_size(), 1);
-  lines.validation_path = write("held.txt", "three\n\ntwo\n");
-  EXPECT_EQ(
-      error(lines),
-      "held.txt:3: this line stands in lines.txt:2, too; leave it out of one of the two files");
 }
 
 // 200 questions, of which half are for validation.
@@ -318,20 +198,6 @@ TEST_F(RecordsTest, ForValidationAreAsManyAsAreAskedFor) {
     EXPECT_GT(dataset_of(few)->validation_size(), 40) << task;
     EXPECT_EQ(dataset_of(few)->validation_size() + dataset_of(few)->training_size(), 200) << task;
   }
-}
-
-TEST_F(RecordsTest, HoldNoLineEnd) {
-  for (const std::string row : {"\"one\ntwo\",drei", "one,\"zwei\ndrei\"", "\"a\tb\",c"}) {
-    std::string text = "question,answer\n";
-    for (int i = 0; i < 40; ++i) absl::StrAppend(&text, "question ", i, ",answer\n");
-    EXPECT_THAT(error(options("pairs", text + row + "\n", "data.csv")),
-                HasSubstr("data.csv:42: a question or an answer holds a tab or a line end"));
-  }
-  std::string text = "text,class\n";
-  for (int i = 0; i < 40; ++i) absl::StrAppend(&text, "text ", i, i % 2 == 0 ? ",a\n" : ",b\n");
-  for (int i = 0; i < 9; ++i) absl::StrAppend(&text, "more ", i, ",\"a\nb\"\n");
-  EXPECT_THAT(error(options("classes", text, "data.csv")),
-              HasSubstr("data.csv:42: the class holds a tab or a line end"));
 }
 
 }  // namespace

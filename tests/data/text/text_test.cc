@@ -64,10 +64,6 @@ class TextFilesTest : public testing::Test {
     if (!text.ok()) fail(std::string(text.status().message()));
     return *std::move(text);
   }
-  std::string error() {
-    return std::string(read_text_tokens(options_, {}, kOnDisk).status().message());
-  }
-
   std::vector<std::string> in_cache() const {
     std::vector<std::string> paths;
     if (!std::filesystem::exists(folder_ / "cache/qkv")) return paths;
@@ -287,21 +283,6 @@ TEST_F(TextFilesTest, AFolderAndAListAreTheTextsOneAfterTheOther) {
                                folder_ / "parts/c", " (a link to a folder)")));
 }
 
-TEST_F(TextFilesTest, AllFilesThatCannotBeReadAreNamed) {
-  write("parts/a.txt", "a\nb\n\xE9");
-  write("parts/b.txt", "good");
-  write("parts/c.txt", "\xFF");
-  options_.path = folder_ / "parts";
-  EXPECT_THAT(error(), HasSubstr(folder_ / "parts/a.txt:3: is not UTF-8: byte 0xE9 at offset 4"));
-  EXPECT_THAT(error(), HasSubstr("\n" + (folder_ / "parts/c.txt:1: is not UTF-8: byte 0xFF")));
-  std::filesystem::create_directory(folder_ / "empty");
-  options_.path = folder_ / "empty";
-  EXPECT_EQ(error(), options_.path + ": this folder has no file to read");
-  options_.path = join_paths({folder_ / "parts/b.txt", folder_ / "none"});
-  EXPECT_EQ(error(), "cannot read " + (folder_ / "none") + ": No such file or directory");
-  EXPECT_TRUE(in_cache().empty());
-}
-
 TEST_F(TextFilesTest, ALineEndsWithItsFile) {
   std::string numbers;
   for (int i = 0; i < 60; ++i) absl::StrAppend(&numbers, "line ", i * i, "\n");
@@ -326,33 +307,6 @@ TEST_F(TextFilesTest, ALineEndsWithItsFile) {
   EXPECT_EQ(std::string(make_dataset(options_, 1).status().message()),
             absl::StrCat(folder_ / "held.txt:2: this line stands in ", folder_ / "lines/b.txt",
                          ":63, too; leave it out of one of the two files"));
-}
-
-TEST_F(TextFilesTest, OtherTasksReadOnePath) {
-  options_.task = "pairs";
-  options_.path = join_paths({"a.tsv", "b.tsv"});
-  EXPECT_EQ(std::string(make_dataset(options_, 1).status().message()),
-            "data.path is a list, but the task \"pairs\" reads one path");
-}
-
-TEST_F(TextFilesTest, AFileIsOnOneSideOfTheTwo) {
-  write("parts/a.txt", std::string(50, 'a'));
-  write("parts/b.txt", std::string(50, 'b'));
-  std::filesystem::create_symlink(folder_ / "parts/a.txt", folder_ / "link.txt");
-  options_.path = folder_ / "parts";
-  options_.validation_path = folder_ / "link.txt";
-  EXPECT_EQ(error(),
-            absl::StrCat(folder_ / "link.txt: is in both validation and training, there as ",
-                         folder_ / "parts/a.txt; leave it out of one of the two"));
-  options_.path = join_paths({folder_ / "parts", folder_ / "parts/b.txt"});
-  options_.validation_path = "";
-  EXPECT_EQ(error(), absl::StrCat(folder_ / "parts/b.txt: is the same file as ",
-                                  folder_ / "parts/b.txt; without data.validation_path a text has "
-                                            "each file once"));
-  write("held.txt", std::string(50, 'c'));
-  options_.train_fraction = 1;
-  options_.validation_path = folder_ / "held.txt";  // then it only counts twice
-  EXPECT_EQ(read().text.training_tokens, 150);
 }
 
 TEST_F(TextFilesTest, ValidationHasAFileOfItsOwn) {
