@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "framework/io/safetensors.h"
@@ -12,7 +11,6 @@ namespace qkv {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 class FirstWeightsTest : public CommandLineFixture {
  protected:
@@ -45,19 +43,6 @@ class FirstWeightsTest : public CommandLineFixture {
 
   const std::string query_ = "blocks.0.attention.query.weight";
 };
-
-TEST_F(FirstWeightsTest, AllAreTakenWhereTheModelIsTheSame) {
-  const ProcessResult result = keep("next", {"--from", "source", "--set", "seed=2"});
-  expect_success(result);
-  EXPECT_THAT(result.output, HasSubstr(" parameters from source/checkpoints/best.safetensors,"));
-  EXPECT_THAT(result.output, Not(HasSubstr("not taken")));
-  for (const char* name : {"token_embedding.weight", "position_embedding.weight", query_.c_str()}) {
-    expect_same("source", "next", name, true);
-  }
-  expect_success(keep("random", {"--set", "seed=2"}));
-  expect_same("source", "random", query_, false);
-  EXPECT_THAT(in("next/config.toml"), HasSubstr("from = \"source\""));
-}
 
 TEST_F(FirstWeightsTest, WhatDoesNotFitIsListedAndBeginsAsWithoutThem) {
   const std::vector<std::string> larger = {"--set", "model.num_layers=2", "--set", "data.length=4",
@@ -94,39 +79,6 @@ TEST_F(FirstWeightsTest, EmbeddingsOfAnotherVocabularyAreNotTaken) {
             tensor("x", "token_embedding.weight").shape());
   expect_same("a", "x", "token_embedding.weight", false);
   expect_same("a", "x", query_, true);
-}
-
-TEST_F(FirstWeightsTest, TheMeanOfTheWeightsBeginsWithThem) {
-  expect_success(
-      keep("mean", {"--from", "source", "--set", "train.average=0.9", "--set", "seed=2"}));
-  for (const char* name : {"token_embedding.weight", query_.c_str()}) {
-    expect_same("source", "mean", name, true);
-  }
-}
-
-TEST_F(FirstWeightsTest, ItIsAnErrorWhereNothingFits) {
-  expect_error(keep("next", {"--from", "source", "--set", "model.d_model=20"}), 2,
-               "train.from: no matrix of source/checkpoints/best.safetensors fits this model");
-  expect_error(keep("next", {"--from", "sorce"}), 2,
-               "train.from: sorce: no such run or checkpoint");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "next"));
-}
-
-TEST_F(FirstWeightsTest, ResumingDoesNotNeedTheSource) {
-  const std::vector<std::string> further = {"--out",  "parts", "--from",
-                                            "source", "--set", "optimizer.schedule=constant"};
-  std::vector<std::string> first = further, second = further, whole = further;
-  first.insert(first.end(), {"--set", "train.steps=20"});
-  second.insert(second.end(), {"--resume"});
-  whole[1] = "whole";
-  expect_success(train(first));
-  expect_success(train(whole));
-  std::filesystem::remove_all(folder_ / "source");
-  expect_success(train(second));
-  for (const char* name : {"checkpoints/last.safetensors", "config.toml", "samples.txt"}) {
-    EXPECT_EQ(in(std::string("parts/") + name), in(std::string("whole/") + name)) << name;
-  }
-  EXPECT_NE(in("parts/checkpoints/last.safetensors"), "");
 }
 
 }  // namespace

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <set>
 
-#include "framework/autograd/backward.h"
-#include "framework/core/error.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 
@@ -81,30 +78,6 @@ TEST(ClassifierTest, APatchIsAToken) {
     difference += std::abs(pixels_turned[i] - y[i]);
   }
   EXPECT_GT(difference, 1e-6);
-}
-
-TEST(ClassifierTest, TheLeavesOfTheLossAreTheParametersVisited) {
-  for (const DataShape& data : {kTokens, kImages}) {
-    for (const Pool pool : {Pool::kClassToken, Pool::kMean}) {
-      const Classifier model = make(data, [&](ModelOptions& o) { o.pool = pool; });
-      ForwardContext context;
-      const std::vector<Tensor> inputs = {data.is_image() ? pixels([](auto, auto y, auto x) {
-        return 0.1 * static_cast<double>(y - x);
-      })
-                                                          : tokens({1, 2, 3, 4, 5, 6})};
-      const Tensor y = model(inputs, context);
-      EXPECT_EQ(y.shape(), (Shape{1, data.classes}));
-      const Gradients gradients = backward(mean(y * y));
-      std::set<std::string> names;
-      for (const NamedParameter& p : parameters(model)) {
-        EXPECT_TRUE(gradients.contains(p.tensor)) << p.name;
-        EXPECT_TRUE(names.insert(p.name).second) << p.name << " is there twice";
-      }
-      EXPECT_EQ(gradients.size(), names.size());
-      EXPECT_EQ(names.contains("class_token"), pool == Pool::kClassToken);
-      EXPECT_EQ(names.contains("patch_embedding.weight"), data.is_image());
-    }
-  }
 }
 
 TEST(ClassifierTest, AnswersAPromptWithOneToken) {

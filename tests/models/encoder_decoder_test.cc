@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <set>
 
-#include "framework/autograd/backward.h"
-#include "framework/core/error.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/nn/mixers/key_value_cache.h"
@@ -64,25 +61,6 @@ TEST(EncoderDecoderTest, PaddingOfTheSourceIsAsIfItWereNotThere) {
   EXPECT_NE(logits(model, {1, 2, 3, 0, 0}, {4, 5, 6}).to_vector(), alone.to_vector());
 }
 
-TEST(EncoderDecoderTest, WritingTokenByTokenWithACacheIsReadingAllAtOnce) {
-  for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
-    const EncoderDecoder model = make([&](ModelOptions& o) { o.position = position; });
-    const Array prompts = Array::of({2, 3}, Tokens{1, 2, 3, 7, 5, 3});
-    const Array target = Array::of({2, 4}, Tokens{3, 4, 5, 6, 3, 8, 0, 1});
-    const std::vector<Tensor> inputs = {Tensor(prompts), Tensor(target)};
-    ForwardContext context;
-    const Tensor whole = model(inputs, context);  // [2, 4, V]
-    KeyValueCache cache;
-    for (int64_t t = 0; t < 4; ++t) {
-      // The first of the target is the prompt's last.
-      const Array written = t == 0 ? Array() : slice(Tensor(target), 1, 1, t).array();
-      const Tensor expected = reshape(slice(whole, 1, t, 1), {2, kData.vocabulary_size});
-      expect_near(model.next_logits(prompts, written, &cache), expected, 1e-13);
-      expect_near(model.next_logits(prompts, written, nullptr), expected, 1e-13);
-    }
-  }
-}
-
 // Sees how often the encoder's first layer projects anything.
 class SourceReadings final : public Middleware {
  public:
@@ -102,26 +80,6 @@ TEST(EncoderDecoderTest, WithACacheTheSourceIsReadOnce) {
   model.next_logits(prompts, row({4}), &cache);
   model.next_logits(prompts, row({4, 5}), &cache);
   EXPECT_EQ(readings.count, 1);
-}
-
-TEST(EncoderDecoderTest, TheLeavesOfTheLossAreTheParametersVisited) {
-  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost, NormPlace::kNone}) {
-    const EncoderDecoder model = make([&](ModelOptions& o) {
-      o.norm = norm;
-      o.tie_embeddings = norm == NormPlace::kPre;
-    });
-    const Tensor y = logits(model, {1, 2, 3, 4, 5, 6}, {4, 5, 6, 7, 0});
-    const Gradients gradients = backward(mean(y * y));
-    std::set<std::string> names;
-    for (const NamedParameter& p : parameters(model)) {
-      EXPECT_TRUE(gradients.contains(p.tensor)) << p.name;
-      EXPECT_TRUE(names.insert(p.name).second) << p.name << " is there twice";
-    }
-    EXPECT_EQ(gradients.size(), names.size());
-    EXPECT_TRUE(names.contains("encoder.blocks.1.attention.query.weight"));
-    EXPECT_TRUE(names.contains("decoder.blocks.1.cross_attention.key.weight"));
-    EXPECT_FALSE(names.contains("encoder.blocks.1.cross_attention.key.weight"));
-  }
 }
 
 TEST(EncoderDecoderTest, SaysWhatDoesNotFit) {

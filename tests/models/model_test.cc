@@ -1,13 +1,16 @@
 #include "models/model.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
-#include "framework/core/error.h"
+#include "framework/autograd/backward.h"
 #include "framework/core/memory/storage.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
+#include "tests/models/every_choice.h"
 
 namespace qkv {
 namespace {
@@ -24,14 +27,6 @@ ModelOptions small(const std::string& kind) {
 }
 
 Initializer numbers() { return {RandomStream(1), DType::f64}; }
-
-TEST(ModelTest, EveryKindThatAConfigCanNameIsMade) {
-  for (const ModelKind& kind : model_kinds()) {
-    const Model model(small(kind.name), kData, numbers());
-    EXPECT_GT(parameter_count(parameters(model)), 0) << kind.name;
-    EXPECT_EQ(model.data().max_length, kData.max_length) << kind.name;
-  }
-}
 
 TEST(ModelTest, OfShapesOnlyHasTheSameParametersAndNoNumbers) {
   for (const ModelKind& kind : model_kinds()) {
@@ -74,25 +69,39 @@ TEST(ModelTest, EveryNormAddsTheEpsilonOfTheOptions) {
   }
 }
 
-TEST(ModelTest, SaysItWhenThereIsNoSuchKind) {
-  try {
-    const Model model(small("perceptron"), kData, numbers());
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "model: there is no kind \"perceptron\"");
+// Also of a model that shares its embedding with its head, and of one without norms.
+TEST(ModelTest, TheLeavesOfTheLossAreTheParametersVisited) {
+  constexpr int64_t kLength = 6, kVocabulary = 7;
+  for (const Named<NormPlace>& norm : kNames<NormPlace>) {
+    ModelOptions base = small("decoder");
+    base.num_layers = 1;
+    base.patch_size = 2;
+    base.norm = norm.value;
+    base.tie_embeddings = norm.value == NormPlace::kPre;
+    for (const ChosenModel& chosen : every_choice(base)) {
+      SCOPED_TRACE(chosen.name);
+      const DataShape data = data_for(chosen, kLength, kVocabulary);
+      const Model model(chosen.options, data, numbers());
+      ForwardContext context;
+      const Tensor y = model(batch_for(chosen, 2, kLength, kVocabulary).inputs, context);
+      const Gradients gradients = backward(mean(y * y));
+      std::set<std::string> names;
+      for (const NamedParameter& p : parameters(model)) {
+        EXPECT_TRUE(gradients.contains(p.tensor)) << p.name;
+        EXPECT_TRUE(names.insert(p.name).second) << p.name << " is there twice";
+      }
+      EXPECT_EQ(gradients.size(), names.size());
+    }
   }
 }
 
-TEST(ModelTest, SaysItWhenABatchHasOtherInputsThanItReads) {
+TEST(ModelTest, SaysWhatDoesNotFit) {
+  expect_error("model: there is no kind \"perceptron\"",
+               [] { Model(small("perceptron"), kData, numbers()); });
   const Model model(small("decoder"), kData, numbers());
   const std::vector<Tensor> two(2, Tensor(Array::full({1, 3}, DType::i64, 0)));
   ForwardContext context;
-  try {
-    model(two, context);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "decoder: needs one input, tokens [B, T], not 2");
-  }
+  expect_error("decoder: needs one input, tokens [B, T], not 2", [&] { model(two, context); });
 }
 
 }  // namespace

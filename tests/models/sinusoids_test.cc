@@ -57,9 +57,5 @@ TEST(ModelSinusoidsTest, AScaleOfZeroIsThatOfTheEmbeddings) {
   }
 }
 
-TEST(ModelSinusoidsTest, AScaleThatIsNotLearnedStays) {
-  expect_scaled(positions(0.5, /*learned=*/false, 0), 0.5);
-}
-
 }  // namespace
 }  // namespace qkv

@@ -88,52 +88,6 @@ TEST_F(PredictTest, TheNumberOfThreadsChangesNoBit) {
   EXPECT_EQ(losses("runs/1"), losses("runs/2"));
 }
 
-TEST_F(PredictTest, QuestionsAreAnsweredInThreeFormats) {
-  expect_success(qkv({"train", "data/pairs.toml"}));
-  write_bytes(folder_ / "ask.tsv", "abca\tabc\nbbbb\n");
-  const ProcessResult text = qkv({"predict", "runs/pairs", "ask.tsv"});
-  expect_success(text);
-  const std::vector<std::string> answers = lines_of(text.output);
-  ASSERT_EQ(answers.size(), 2u);
-  EXPECT_EQ(qkv({"predict", "runs/pairs", "ask.tsv", "--format", "tsv"}).output,
-            absl::StrCat("abca\t", answers[0], "\nbbbb\t", answers[1], "\n"));
-  const std::vector<std::string> objects =
-      lines_of(qkv({"predict", "runs/pairs", "ask.tsv", "--format", "json"}).output);
-  EXPECT_EQ(json::parse(objects[0]), (json{{"line", 1},
-                                           {"question", "abca"},
-                                           {"answer", answers[0]},
-                                           {"expected", "abc"},
-                                           {"right", answers[0] == "abc"}}));
-  EXPECT_EQ(json::parse(objects[1]),
-            (json{{"line", 2}, {"question", "bbbb"}, {"answer", answers[1]}}));
-  // generate asks the same; the tab after the question may be left out
-  EXPECT_EQ(qkv({"generate", "runs/pairs", "--prompt", "bbbb", "--temperature", "0"}).output,
-            qkv({"generate", "runs/pairs", "--prompt", "bbbb\t", "--temperature", "0"}).output);
-}
-
-TEST_F(PredictTest, WhatCannotBeAnsweredLeavesItsLineAndIsNamed) {
-  expect_success(qkv({"train", "data/pairs.toml"}));
-  write_bytes(folder_ / "ask.txt", "abca\n\nabx\nabcabcabcabcabcabc\nbbbb\n");
-  const ProcessResult result = qkv({"predict", "runs/pairs", "ask.txt"});
-  EXPECT_EQ(result.exit_status, 2);
-  const std::vector<std::string> lines = absl::StrSplit(result.output, '\n');
-  ASSERT_EQ(lines.size(), 6u);
-  EXPECT_NE(lines[0], "");
-  EXPECT_EQ(lines[1] + lines[3], "");
-  EXPECT_NE(lines[2], "");  // with a letter that is unknown
-  EXPECT_NE(lines[4], "");
-  EXPECT_EQ(result.errors,
-            "error: ask.txt:2: is blank\n"
-            "error: ask.txt:4: the question has 19 tokens; this model reads at most 9\n");
-  expect_error(qkv({"predict", "runs/pairs", "no.txt"}), 2,
-               "cannot read no.txt: No such file or directory");
-  expect_error(qkv({"predict", "runs/pairs", "data"}), 2, "data is a folder; predict reads a file");
-  expect_error(qkv({"predict", "runs/pairs", "ask.txt", "--format", "xml"}), 2,
-               "--format: there is no \"xml\"; there are text, tsv, json");
-  expect_success(qkv({"train", "tiny.toml"}));
-  EXPECT_EQ(qkv({"predict", "runs/tiny", "ask.txt"}).exit_status, 2);
-}
-
 TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
   expect_success(qkv({"train", "data/texts.toml"}));
   const json e = json::parse(qkv({"eval", "runs/classes", "--json", "-"}).output);

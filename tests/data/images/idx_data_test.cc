@@ -132,87 +132,12 @@ TEST_F(IdxDataTest, AnyOfTheFilesMayBeGzipped) {
   EXPECT_TRUE(same(plain, dataset_of(options_)->training_batch(0, 4)));
 }
 
-TEST_F(IdxDataTest, ClassesCanBeNamed) {
-  options_.class_names = "shirt  coat bag hat";
-  const auto dataset = dataset_of(options_);
-  EXPECT_EQ(dataset->vocabulary().texts(),
-            (std::vector<std::string>{"shirt", "coat", "bag", "hat"}));
-  EXPECT_EQ(dataset->shape().classes, 4);
-}
-
-TEST_F(IdxDataTest, ValidationTakesNoMoreThanAskedFor) {
-  options_.validation_examples = 2;
-  EXPECT_EQ(dataset_of(options_)->validation_size(), 2);
-}
-
 TEST_F(IdxDataTest, TheFingerprintTellsFilesApart) {
   const std::string before = dataset_of(options_)->fingerprint();
   EXPECT_EQ(before.size(), 16u);
   EXPECT_EQ(before, dataset_of(options_, 2)->fingerprint());
   write(kTestLabels, idx_bytes({3}, std::string("\x01\x00\x02", 3)));
   EXPECT_NE(before, dataset_of(options_)->fingerprint());
-}
-
-TEST_F(IdxDataTest, AFileThatIsNotThereIsNamed) {
-  std::filesystem::remove(path(kLabels));
-  EXPECT_EQ(error_of(options_), "cannot read " + path(kLabels) + ": No such file or directory");
-  options_.path = path(kImages);
-  EXPECT_EQ(error_of(options_),
-            "cannot read " + path(kImages) + "/" + kImages + ": Not a directory");
-  options_.path = "";
-  EXPECT_EQ(error_of(options_),
-            "data.path is missing: the task \"idx\" reads a folder of images and labels; give one "
-            "with --set data.path=FOLDER");
-}
-
-TEST_F(IdxDataTest, FilesThatDoNotFitEachOtherAreAnError) {
-  write(kTestLabels, idx_bytes({2}, "\x01\x01"));
-  EXPECT_EQ(error_of(options_),
-            path(kTestImages) + ": has 3 images, but " + path(kTestLabels) + " has 2 labels");
-  write(kTestImages, idx_bytes({2, 3, 2}, std::string(12, '\x55')));
-  EXPECT_EQ(error_of(options_), path(kTestImages) +
-                                    ": its images have 3 x 2 pixels, but those of " +
-                                    path(kImages) + " have 2 x 3");
-}
-
-TEST_F(IdxDataTest, ALabelWithoutAClassIsAnError) {
-  write(kTestLabels, idx_bytes({3}, "\x01\x03\x02"));
-  EXPECT_EQ(error_of(options_),
-            path(kTestLabels) +
-                ": label 1, counted from 0, is 3, but the training labels name only 3 classes");
-  options_.class_names = "shirt coat";
-  EXPECT_EQ(error_of(options_), path(kLabels) +
-                                    ": label 0, counted from 0, is 2, but data.class_names names "
-                                    "only 2 classes");
-}
-
-TEST_F(IdxDataTest, AStrayLabelMakesNoClassesUnlessTheyAreNamed) {
-  write(kLabels, idx_bytes({4}, std::string("\x00\x01\xff\x02", 4)));
-  EXPECT_EQ(error_of(options_),
-            path(kLabels) +
-                ": its largest label is 255, and 252 of the labels below it have no image, the "
-                "first of them 3; if this is intended, name all 256 classes in data.class_names");
-  write(kLabels, idx_bytes({4}, std::string("\x01\x01\x02\x02", 4)));
-  options_.class_names = "none coat bag";
-  EXPECT_EQ(dataset_of(options_)->shape().classes, 3);
-}
-
-TEST_F(IdxDataTest, ADamagedFileIsNamedWithWhatIsWrong) {
-  write(kImages, contents_of(path(kImages)).substr(0, 30));
-  EXPECT_EQ(error_of(options_),
-            path(kImages) + ": is truncated: its header says 4 x 2 x 3 bytes, but 14 follow it");
-  write(kImages, idx_bytes({1, 1, 1000}, std::string(1000, 'a')));
-  EXPECT_EQ(error_of(options_),
-            path(kImages) + ": its images of 1 x 1000 pixels are too large: at most 512 x 512");
-}
-
-TEST_F(IdxDataTest, NamesOfClassesThatCannotBeUsedAreAMistake) {
-  options_.class_names = "shirt";
-  EXPECT_EQ(error_of(options_), "data.class_names must be 2 … 256 names, not 1");
-  options_.class_names = "shirt coat shirt";
-  EXPECT_EQ(error_of(options_),
-            "data.class_names cannot be used: vocabulary: tokens 0 and 2 have the same text, "
-            "\"shirt\"");
 }
 
 TEST_F(IdxDataTest, AnImageIsDrawnWithACharacterForTwoPixels) {

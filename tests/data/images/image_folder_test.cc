@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "data/images/decode_image.h"
 #include "data/images/image_files.h"
 #include "data/show_data.h"
@@ -83,18 +82,6 @@ TEST_F(ImageFolderTest, ClassesAreFoldersInTheOrderOfTheirNames) {
   }
   options_.class_names = "dark bright";
   EXPECT_EQ(dataset_of(options_)->class_names(), (std::vector<std::string>{"dark", "bright"}));
-}
-
-TEST_F(ImageFolderTest, NamesChooseClassesAndMayHaveHadSpaces) {
-  add_two_classes();
-  add("all/not so dark/1.png", 99, 99, 99);
-  add("all/not so dark/2.png", 98, 98, 98);
-  options_.class_names = "dark not_so_dark";
-  const auto dataset = dataset_of(options_);
-  EXPECT_EQ(dataset->class_names(), (std::vector<std::string>{"dark", "not_so_dark"}));
-  EXPECT_EQ(dataset->training_size() + dataset->validation_size(), 22);
-  options_.class_names = "dark light";
-  EXPECT_EQ(error_of(options_), all() + ": has no folder for the class light");
 }
 
 TEST_F(ImageFolderTest, AColourHasThreeChannels) {
@@ -191,15 +178,6 @@ TEST_F(ImageFolderTest, ValidationMayHaveAFolderOfItsOwn) {
     if (!judged.contains(200 + i)) fs::remove(folder_ / absl::StrCat("other/bright/", i, ".png"));
   }
   EXPECT_EQ(dataset_of(options_)->fingerprint(), dataset->fingerprint()) << "of what is judged";
-  add("other/dark/again.png", 7, 7, 7, 9);
-  EXPECT_EQ(error_of(options_),
-            absl::StrCat(folder_ / "other/dark/again.png", ": is the same image as ",
-                         all("/dark/7.png"), "; leave one of them out"));
-  fs::remove(folder_ / "other/dark/again.png");
-  add("other/grey/1.png", 128, 128, 128);
-  EXPECT_EQ(
-      error_of(options_),
-      absl::StrCat(folder_ / "other/grey", ": is an unknown class; the classes are bright, dark"));
 }
 
 TEST_F(ImageFolderTest, NeitherThreadsNorTheOrderOnTheDiskChangeABit) {
@@ -218,60 +196,6 @@ TEST_F(ImageFolderTest, NeitherThreadsNorTheOrderOnTheDiskChangeABit) {
   EXPECT_EQ(one->fingerprint(), dataset_of(options_)->fingerprint());
   add("all/dark/5.png", 55, 55, 55);
   EXPECT_NE(one->fingerprint(), dataset_of(options_)->fingerprint());
-}
-
-TEST_F(ImageFolderTest, AllThatIsWrongIsToldAtOnce) {
-  add_two_classes();
-  write("all/bright/notes.png", "my notes");
-  write("all/bright/cut.png", contents_of(all("/bright/3.png")).substr(0, 30));
-  add("all/beside.png", 1, 2, 3);
-  write("all/.DS_Store", "hidden");
-  write("all/dark/.hidden", "");
-  fs::create_directory(all("/empty"));
-  fs::create_directory(all("/dark/more"));
-  fs::create_directories(all("/deep/more"));  // all that is wrong there is the folder
-  fs::create_symlink("loop.png", all("/dark/loop.png"));
-  fs::create_symlink("nothing.png", all("/dark/to_nothing.png"));
-  const std::vector<std::string> lines = absl::StrSplit(error_of(options_), '\n');
-  ASSERT_EQ(lines.size(), 8u) << error_of(options_);
-  EXPECT_THAT(lines[1], HasSubstr("all/bright/cut.png: is a damaged PNG: "));
-  EXPECT_THAT(lines[2], HasSubstr("all/bright/notes.png: is neither a PNG nor a JPEG file: it "
-                                  "begins with 6D 79 20 6E"));
-  EXPECT_THAT(lines[3],
-              HasSubstr("all/dark/loop.png: cannot be read: Too many levels of symbolic links"));
-  EXPECT_THAT(lines[4], HasSubstr("all/dark/more: is a folder; images stand in the folder of "
-                                  "their class"));
-  EXPECT_THAT(lines[5],
-              HasSubstr("all/dark/to_nothing.png: cannot be read: No such file or directory"));
-  EXPECT_THAT(lines[6], HasSubstr("all/deep/more: is a folder"));
-  EXPECT_THAT(lines[7], HasSubstr("all/empty: the folder of a class has no image"));
-  EXPECT_THAT(lines[0], HasSubstr("all/beside.png: is not a folder; images stand in the folder of "
-                                  "their class"));
-}
-
-TEST_F(ImageFolderTest, OfManyMistakesTwentyAreTold) {
-  add_two_classes();
-  for (int i = 0; i < 30; ++i) write(absl::StrCat("all/dark/not-", i, ".png"), "no image");
-  const std::vector<std::string> lines = absl::StrSplit(error_of(options_), '\n');
-  ASSERT_EQ(lines.size(), 21u);
-  EXPECT_EQ(lines[20], "… and 10 more like these");
-}
-
-TEST_F(ImageFolderTest, ClassesThatCannotBeLearnedAreNamed) {
-  add("all/one/1.png", 1, 2, 3);
-  EXPECT_EQ(error_of(options_),
-            all() + ": has 1 folder of images; it needs 2 … 1000, one for each class");
-  add_two_classes();
-  EXPECT_EQ(error_of(options_), all("/one") + ": the class has one image; it needs more");
-  fs::remove_all(all("/one"));
-  options_.train_fraction = 0.999;
-  EXPECT_EQ(dataset_of(options_)->validation_size(), 1);
-  options_.path = all("/dark");  // one sentence, not one for each image
-  EXPECT_EQ(error_of(options_),
-            all("/dark") + ": has 0 folders of images; it needs 2 … 1000, one for each class");
-  options_.path = folder_ / "none";
-  EXPECT_EQ(error_of(options_),
-            absl::StrCat("cannot read ", folder_ / "none", ": No such file or directory"));
 }
 
 TEST_F(ImageFolderTest, ForValidationAreAsManyAsAreAskedFor) {
@@ -293,17 +217,6 @@ TEST_F(ImageFolderTest, EachClassGivesItsShareToValidation) {
       EXPECT_EQ(std::ranges::count(batch.targets.to_vector(), label), 20 * share) << share;
     }
   }
-}
-
-TEST_F(ImageFolderTest, OptionsAreChecked) {
-  options_.channels = 2;
-  options_.shift = 2;
-  options_.path = "";
-  EXPECT_EQ(error_of(options_),
-            "data.path is missing: the task \"image_folder\" reads a folder with a folder of "
-            "images for each class; give one with --set data.path=FOLDER\n"
-            "data.channels must be 1 (grey) or 3 (red, green and blue), not 2\n"
-            "data.shift must be 0 … 1, not 2");
 }
 
 // The most memory that this process has had since the last call, in bytes.

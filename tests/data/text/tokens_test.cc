@@ -18,7 +18,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces;
@@ -306,43 +305,6 @@ TEST(TokenizerJsonTest, ComesBackFromItsFile) {
   ASSERT_THAT(json, HasSubstr(merges));
   const std::string lists = R"("merges":[["h","e"],["t","he"]])";  // of tokenizers 0.20
   EXPECT_EQ(vocabulary_of_tokenizer(absl::StrReplaceAll(json, {{merges, lists}})).value(), pairs);
-}
-
-TEST(TokenizerJsonTest, WhatIsNotReadIsNamed) {
-  const auto error = [](const std::string& json) {
-    return std::string(vocabulary_of_tokenizer(json).status().message());
-  };
-  const std::string good = tokenizer_json(learned(TokenKind::kBpe, 257, "abab"));
-  const auto with = [&](const std::string& from, const std::string& to) {
-    std::string changed = good;
-    const size_t place = changed.find(from);
-    EXPECT_NE(place, std::string::npos) << from;
-    return changed.replace(place, from.size(), to);
-  };
-  EXPECT_EQ(error("{"),
-            "tokenizer: is not JSON: at line 1, column 2: unexpected end of input; expected string "
-            "literal");
-  EXPECT_EQ(error("[]"), "tokenizer: it must be a JSON object with a model");
-  EXPECT_EQ(
-      error(with("\"ByteLevel\",\"add_prefix_space\":false",
-                 "\"ByteLevel\",\"add_prefix_space\":true")),
-      "tokenizer: \"pre_tokenizer.add_prefix_space\" is true, where qkv has only false; make a "
-      "tokenizer with that");
-  EXPECT_EQ(
-      error(with("\"BPE\"", "\"Unigram\"")),
-      "tokenizer: \"model.type\" is \"Unigram\", where qkv has only \"BPE\" or \"WordLevel\"; "
-      "make a tokenizer with that");
-  for (const char* const number : {"257", "256.5", "-1", "255"}) {
-    EXPECT_THAT(
-        error(with("\"ab\":256", absl::StrCat("\"ab\":", number))),
-        StartsWith("tokenizer: the tokens of model.vocab are not 0 … 256, each once: see "));
-  }
-  EXPECT_EQ(error(with("\"ab\":256", "\"a b\":256")),
-            "tokenizer: \"a b\" of model.vocab is not written as bytes");
-  EXPECT_EQ(error(with("\"a b\"", "\"ab\"")), "tokenizer: merge 0 of model.merges must be a pair");
-  EXPECT_EQ(error(with("\"a b\"", "\"b a\"")),
-            "vocabulary: merge 0 is not of two tokens to their texts' token");
-  EXPECT_EQ(error(with("\"!\":0", "\"!!\":0")), "vocabulary: no token is the byte 0x21");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ std::vector<double> random_point(int64_t size, uint64_t seed) {
 TEST(ResolutionTest, CastsToF32DoNotFail) {
   int passed = 0, all = 0;
   for (const Coarse& coarse : kInF32) {
-    for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
       const Tensor x = leaf({3}, random_point(3, seed));
       for (const int order : {1, 2}) {
         const GradcheckReport report = gradcheck(
@@ -115,7 +115,7 @@ GradcheckReport check_own(const Own& own, double mistake, uint64_t seed, double 
 TEST(ResolutionTest, OpsOfOnesOwnInF32DoNotFail) {
   int passed = 0, all = 0;
   for (const Own& own : kOwn) {
-    for (uint64_t seed = 1; seed <= 40; ++seed) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
       for (const double after : {1.0, 0.3}) {  // then the values are no numbers of f32
         const GradcheckReport report = check_own(own, 1.0, seed, after);
         EXPECT_NE(report.verdict(), Verdict::kFail) << own.name << ", seed " << seed << "\n"

@@ -159,20 +159,6 @@ TEST(WriteFileAtomicallyTest, WritesToADeviceAsItIs) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST(WriteFileAtomicallyTest, SaysWhyItCannot) {
-  const TemporaryFolder folder;
-  EXPECT_EQ(message(write_file_atomically(folder / "none/f", "x")),
-            "cannot write " + (folder / "none/f") + ": No such file or directory");
-  EXPECT_EQ(message(write_file_atomically(folder.path(), "x")),
-            "cannot write " + folder.path() + ": Is a directory");
-  write_bytes(folder / "file", "");
-  EXPECT_EQ(message(write_file_atomically(folder / "file/f", "x")),
-            "cannot write " + (folder / "file/f") + ": Not a directory");
-  // Nobody may make a file there, not even root.
-  EXPECT_EQ(message(write_file_atomically("/proc/qkv", "x")),
-            "cannot write /proc/qkv: No such file or directory");
-}
-
 TEST(WriteFileAtomicallyTest, ASymbolicLinkStaysOne) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "real");
@@ -210,28 +196,27 @@ TEST(AppendFileTest, AFullDiskLeavesNoTornLine) {
   EXPECT_EQ(contents_of(folder / "f"), "one\ntwo\n");
 }
 
-TEST(CheckCanWriteTest, SaysWhyAFileCannotBeWritten) {
+TEST(WriteFileTest, SaysWhyItCannot) {
   const TemporaryFolder folder;
-  EXPECT_TRUE(check_can_write(folder / "f").ok());
-  EXPECT_FALSE(std::filesystem::exists(folder / "f"));
-  EXPECT_TRUE(check_can_write("/dev/null").ok());
+  write_bytes(folder / "file", "");
+  const std::pair<std::string, const char*> places[] = {
+      {folder / "none/f", "No such file or directory"},
+      {folder.path(), "Is a directory"},
+      {folder / "file/f", "Not a directory"}};
+  for (const auto& [path, why] : places) {
+    const std::string expected = absl::StrCat("cannot write ", path, ": ", why);
+    EXPECT_EQ(message(write_file_atomically(path, "x")), expected);
+    EXPECT_EQ(message(check_can_write(path)), expected);
+    EXPECT_EQ(message(AppendFile::open(path).status()), expected);
+  }
+  // Nobody may make a file there, not even root.
+  EXPECT_EQ(message(write_file_atomically("/proc/qkv", "x")),
+            "cannot write /proc/qkv: No such file or directory");
   EXPECT_EQ(message(check_can_write("/dev/full")),
             "cannot write /dev/full: No space left on device");
-  EXPECT_EQ(message(check_can_write(folder / "none/f")),
-            "cannot write " + (folder / "none/f") + ": No such file or directory");
-  write_bytes(folder / "file", "x");
-  EXPECT_EQ(message(check_can_write(folder / "file/f")),
-            "cannot write " + (folder / "file/f") + ": Not a directory");
-  EXPECT_EQ(message(check_can_write(folder.path())),
-            "cannot write " + folder.path() + ": Is a directory");
-}
-
-TEST(AppendFileTest, SaysWhyItCannot) {
-  const TemporaryFolder folder;
-  EXPECT_EQ(message(AppendFile::open(folder / "none/f").status()),
-            "cannot write " + (folder / "none/f") + ": No such file or directory");
-  EXPECT_EQ(message(AppendFile::open(folder.path()).status()),
-            "cannot write " + folder.path() + ": Is a directory");
+  EXPECT_TRUE(check_can_write("/dev/null").ok());
+  EXPECT_TRUE(check_can_write(folder / "f").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder / "f"));
 }
 
 TEST(AppendFileTest, WritesToNoDeviceNoPipeAndThroughNoLink) {

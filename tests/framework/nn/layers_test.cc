@@ -11,23 +11,9 @@
 namespace qkv {
 namespace {
 
-Initializer make_init(DType dtype = DType::f64) { return Initializer(RandomStream(1), dtype); }
-
-TEST(LinearTest, IsXTimesTheTransposedWeightPlusBias) {
-  Initializer init = make_init();
-  Linear layer(init, 2, 3, true, 1.0);
-  layer.weight = constant({3, 2}, {1, 2, 3, 4, 5, 6}, DType::f64);
-  layer.bias = constant({3}, {10, 20, 30}, DType::f64);
-  EXPECT_EQ(layer(constant({1, 2}, {1, 1}, DType::f64)).to_vector(),
-            (std::vector<double>{13, 27, 41}));
-  layer.bias = Tensor();
-  EXPECT_EQ(layer(constant({1, 2}, {1, 1}, DType::f64)).to_vector(),
-            (std::vector<double>{3, 7, 11}));
-}
-
 // [one-hot token, one-hot position] times the two tables, one above the other.
 TEST(EmbeddingTest, AddingAPositionIsProjectingItsOneHotVectorBesideThatOfTheToken) {
-  Initializer init = make_init();
+  Initializer init(RandomStream(1), DType::f64);
   const Embedding token(init, 7, 4, 1.0), position(init, 5, 4, 1.0);
   const Tensor tokens(Array::of({5}, std::vector<int64_t>{3, 6, 0, 3, 1})),
       positions(Array::of({5}, std::vector<int64_t>{0, 1, 2, 3, 4}));
@@ -35,22 +21,6 @@ TEST(EmbeddingTest, AddingAPositionIsProjectingItsOneHotVectorBesideThatOfTheTok
       concat({one_hot(tokens, 7, DType::f64), one_hot(positions, 5, DType::f64)}, 1);
   const Tensor projected = matmul(both, concat({token.weight, position.weight}, 0));  // [5, 4]
   EXPECT_EQ((token(tokens) + position(positions)).to_vector(), projected.to_vector());
-}
-
-TEST(LayerNormTest, GivesRowsMeanZeroAndVarianceOne) {
-  Initializer init = make_init();
-  const LayerNorm layer(init, 4, true);
-  const Tensor y = layer(constant({2, 4}, {1, 2, 3, 10, -5, 0, 0, 900}, DType::f64));
-  for (const double value : mean(y, -1).to_vector()) EXPECT_NEAR(value, 0, 1e-9);
-  for (const double value : variance(y, -1).to_vector()) EXPECT_NEAR(value, 1, 1e-4);
-}
-
-TEST(RmsNormTest, GivesRowsMeanSquareOneAndKeepsTheirDirection) {
-  Initializer init = make_init();
-  const RmsNorm layer(init, 2);
-  const std::vector<double> y = layer(constant({1, 2}, {3, 4}, DType::f64)).to_vector();
-  EXPECT_NEAR((y[0] * y[0] + y[1] * y[1]) / 2, 1.0, 1e-5);
-  EXPECT_NEAR(y[1] / y[0], 4.0 / 3.0, 1e-12);
 }
 
 TEST(DropoutTest, IsActiveInTrainingOnlyAndNeverTheSameTwice) {
@@ -67,19 +37,6 @@ TEST(DropoutTest, IsActiveInTrainingOnlyAndNeverTheSameTwice) {
   const auto dropped = std::count(first.begin(), first.end(), 0.0);
   EXPECT_NEAR(static_cast<double>(dropped), 500, 5 * std::sqrt(250.0));
   for (const double value : first) EXPECT_TRUE(value == 0.0 || value == 2.0);
-}
-
-TEST(FeedForwardTest, IsDownOfTheActivationOfUp) {
-  Initializer init = make_init();
-  FeedForward layer{.up = Linear(init, 1, 2, false, 1.0),
-                    .down = Linear(init, 2, 1, false, 1.0),
-                    .activation = Activation::kRelu,
-                    .dropout = {}};
-  layer.up.weight = constant({2, 1}, {1, -1}, DType::f64);
-  layer.down.weight = constant({1, 2}, {2, 3}, DType::f64);
-  ForwardContext context;
-  EXPECT_EQ(layer(constant({2, 1}, {4, -4}, DType::f64), context).to_vector(),
-            (std::vector<double>{8, 12}));
 }
 
 TEST(SinusoidalPositionsTest, AreTheFormula) {
@@ -104,18 +61,6 @@ TEST(SinusoidalPositionsTest, AShiftIsARotationThatDoesNotDependOnWhere) {
       EXPECT_NEAR(e[(t + kShift) * 6 + pair + 1], cos_a * cos_b - sin_a * sin_b, 1e-12);
     }
   }
-}
-
-TEST(VisitorTest, NamesAreDottedPathsAndMissingParametersArePassedOver) {
-  Initializer init = make_init();
-  const FeedForward layer{.up = Linear(init, 2, 4, true, 1.0),
-                          .down = Linear(init, 4, 2, false, 1.0),
-                          .activation = Activation::kGelu,
-                          .dropout = {}};
-  std::vector<std::string> names;
-  for (const NamedParameter& p : parameters(layer)) names.push_back(p.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"up.weight", "up.bias", "down.weight"}));
-  EXPECT_EQ(parameter_count(parameters(layer)), 8 + 4 + 8);
 }
 
 }  // namespace

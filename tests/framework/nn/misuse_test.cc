@@ -9,7 +9,6 @@
 #include "framework/nn/mixers/position.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/support/scaled_dot_product_attention.h"
-#include "framework/optim/optimizer.h"
 #include "tests/framework/ops/misuse_arguments.h"
 #include "tests/framework/testing.h"
 
@@ -75,17 +74,6 @@ TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
   EXPECT_EQ(error_of([] { sinusoidal_positions(-1, 4, DType::f32); }),
             "sinusoidal_positions: size -1 is negative");
   EXPECT_NE(error_of([] { sinusoidal_positions(kLarge, kLarge, DType::f32); }), "");
-}
-
-TEST(OptimizerMisuseTest, AWrongGradientChangesNothing) {
-  const Tensor first = leaf({}, {1.0}), second = leaf({}, {2.0});
-  const std::vector<NamedParameter> parameters = {{"first", first}, {"second", second}};
-  const std::unique_ptr<Optimizer> sgd = make_optimizer({.kind = OptimizerKind::kSgd}, parameters);
-  const std::vector<Tensor> gradients = {ones({}, DType::f64), Tensor()};
-  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1, 1.0); }),
-            "optimizer: gradient undefined for second f64[]");
-  EXPECT_EQ(first.item(), 1.0);
-  EXPECT_EQ(sgd->steps(), 0);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "framework/core/text/columns.h"
 #include "tests/train/config/parsed.h"
@@ -18,36 +17,6 @@ namespace qkv {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
-
-TEST(ConfigTextTest, SaysWhereEachValueCameFrom) {
-  const absl::StatusOr<LoadedConfig> loaded =
-      parse_config("name = \"tiny\"\n[model]\nd_ff = 8\nd_model =\\\n 8", "c.toml", {});
-  EXPECT_FALSE(loaded.ok());
-  const absl::StatusOr<LoadedConfig> good = parse_config(
-      "name = \"tiny\"\n[model]\nd_ff = 8\nd_model = 8", "c.toml", {"model.d_model=16"});
-  ASSERT_TRUE(good.ok()) << good.status();
-  EXPECT_EQ(good->origins,
-            (std::map<std::string, std::string>{
-                {"name", "c.toml:1"}, {"model.d_ff", "c.toml:3"}, {"model.d_model", "--set"}}));
-
-  const std::string text = to_toml_with_origins(*good);
-  const std::vector<std::string> found = absl::StrSplit(text, '\n');
-  EXPECT_EQ(found[0], "name = \"tiny\"                    # c.toml:1");
-  EXPECT_EQ(found[1], "seed = 1                         # default");
-  EXPECT_EQ(found[2], "");
-  EXPECT_EQ(found[3], "[data]");
-  EXPECT_NE(text.find("\nd_ff = 8                         # c.toml:3\n"), std::string::npos);
-  EXPECT_NE(text.find("\nd_model = 16                     # --set\n"), std::string::npos);
-  EXPECT_EQ(config_changes(parsed(text), good->config), Overrides{});
-}
-
-TEST(ConfigTextTest, OriginsAreCommentsWhateverTheFileIsCalled) {
-  const absl::StatusOr<LoadedConfig> loaded =
-      parse_config("seed = 2", "a\n[b]\x1b\xff\xc2\x9b.toml");
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(parsed(to_toml_with_origins(*loaded)).seed, 2u);
-}
 
 TEST(ConfigTextTest, TomlGivesTheSameConfigBack) {
   Config config;
@@ -74,25 +43,6 @@ TEST(ConfigTextTest, TomlGivesTheSameConfigBack) {
   EXPECT_EQ(to_toml(again), to_toml(config));
 }
 
-TEST(ConfigTextTest, OnlyWhatIsReadIsListed) {
-  Config config;
-  config.data.task = "addition";
-  config.data.length = 9;
-  config.optimizer.kind = OptimizerKind::kSgd;
-  config.optimizer.schedule = Schedule::kConstant;
-  const std::string text = to_toml(config);
-  EXPECT_THAT(text, HasSubstr("\n[data]\ntask = \"addition\"\ndigits = 3\ntrain_fraction = 0.9\n"));
-  EXPECT_THAT(text, HasSubstr("\nmomentum = 0.0\n"));
-  EXPECT_THAT(text, HasSubstr("\nwarmup_steps = 0\n"));
-  for (const char* unread :
-       {"path", "alphabet", "length", "betas", "epsilon", "min_learning_rate"}) {
-    EXPECT_THAT(text, Not(HasSubstr(absl::StrCat("\n", unread, " =")))) << unread;
-  }
-  EXPECT_EQ(parsed(text).data.length, Config().data.length);
-  EXPECT_THAT(to_toml_with_origins({.config = config, .origins = {}}),
-              Not(HasSubstr("\nlength =")));
-}
-
 TEST(ConfigTextTest, WhatIsNotReadIsNoChange) {
   Config now, before;
   now.data.digits = 5;
@@ -101,14 +51,6 @@ TEST(ConfigTextTest, WhatIsNotReadIsNoChange) {
   before.data.task = "addition";
   EXPECT_EQ(config_changes(now, before),
             (Overrides{"data.task is \"reverse\", but was \"addition\""}));
-}
-
-TEST(ConfigTextTest, ChangesAreListedByKey) {
-  Config now, before;
-  now.train.steps = 500;
-  now.data.task = "copy";
-  EXPECT_EQ(config_changes(now, before), (Overrides{"data.task is \"copy\", but was \"reverse\"",
-                                                    "train.steps is 500, but was 1000"}));
 }
 
 // Without the breaks between the lines of a comment.

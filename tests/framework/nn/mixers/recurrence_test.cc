@@ -58,7 +58,9 @@ TEST(RecurrenceTest, EachCellIsItsFormula) {
     expect_close(hidden,
                  Tensor(Array::of(hidden.shape(), DType::f64, state_by_loops(x, layer.forward))),
                  {.relative = 1e-12, .absolute = 1e-13});
-    if (cell == Cell::kLstm) EXPECT_EQ(trace["forward.cell"].shape(), hidden.shape());
+    if (cell == Cell::kLstm) {
+      EXPECT_EQ(trace["forward.cell"].shape(), hidden.shape());
+    }
   }
 }
 
