@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "train/folder/reading_progress.h"
 
 namespace qkv {
 namespace {
@@ -56,18 +57,27 @@ double growth_exponent(std::span<const double> x, std::span<const double> y) {
   return (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x);
 }
 
-std::string format_number(double x) {
+std::string format_number(double x, Unit unit) {
+  if (unit == Unit::kWhole) return absl::StrFormat("%.0f", x);
+  if (unit == Unit::kShare) return format_percent(x);
+  if (unit == Unit::kSeconds) return format_duration(x);
   const double size = std::abs(x);
+  if (unit == Unit::kLoss && !(size < 1e-3)) return absl::StrFormat("%.4f", x);
   if (x == 0) return "0";
   if (std::isfinite(x) && (size < 1e-3 || size >= 1e7)) return absl::StrFormat("%.1e", x);
   return size < 1e4 ? absl::StrFormat("%.4g", x) : absl::StrFormat("%.0f", x);
 }
 
-std::string format_samples(std::span<const double> samples) {
-  if (samples.size() == 1) return format_number(samples[0]);
+std::string format_samples(std::span<const double> samples, Unit unit) {
+  if (samples.empty()) return "";
+  const std::string mean = format_number(mean_of(samples), unit);
+  if (samples.size() == 1) return mean;
   const double deviation = deviation_of(samples);
+  if (unit == Unit::kShare) {
+    return absl::StrFormat("%s ± %.1f %%", mean.substr(0, mean.find(' ')), 100 * deviation);
+  }
   const bool has_places = deviation < 99.5 || deviation >= 1e7;
-  return absl::StrCat(format_number(mean_of(samples)), " ± ",
+  return absl::StrCat(mean, " ± ",
                       has_places ? absl::StrFormat("%.2g", deviation) : format_number(deviation));
 }
 

@@ -16,8 +16,15 @@ double errors_of_95_percent(size_t samples);
 // The p of the power of x that y grows as: the slope of log(y) over log(x), by least squares.
 double growth_exponent(std::span<const double> x, std::span<const double> y);
 
-// Four digits, and all of those before the point: "0.3183", "114688", "1.2e-15".
-std::string format_number(double x);
-std::string format_samples(std::span<const double> samples);  // "0.3183 ± 0.0021"
+enum class Unit {
+  kNumber,   // four digits, and all of those before the point: "0.3183", "114688", "1.2e-15"
+  kWhole,    // "127"
+  kLoss,     // "0.0312"
+  kShare,    // "98.2 %", never rounded up to 100 %
+  kSeconds,  // "3 min 05 s"
+};
+std::string format_number(double x, Unit unit = Unit::kNumber);
+// "0.3183 ± 0.0021", "98.2 ± 0.3 %"; "" of none.
+std::string format_samples(std::span<const double> samples, Unit unit = Unit::kNumber);
 
 }  // namespace qkv

@@ -11,7 +11,6 @@
 #include "apps/report/writers/page_frame.h"
 #include "apps/runs/plot.h"
 #include "apps/runs/run_sections.h"
-#include "apps/runs/runs_table.h"
 #include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
@@ -22,20 +21,15 @@ namespace {
 
 // The facts of `runs`, and the kind of model.
 std::string facts_html(const RunSummary& run, const absl::StatusOr<RunWithData>& loaded) {
-  const Text kNames[] = {say("run"),       say("task"),       say("state"), say("steps"),
-                         say("best loss"), say("fact.right"), say("time"),  say("when")};
-  const std::vector<std::string> cells = runs_rows({run})[1];
-  std::vector<std::vector<Text>> rows;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    if (!cells[i].empty()) rows.push_back({kNames[i], cells[i]});
-  }
-  if (run.best) rows.push_back({say("best at step"), absl::StrCat(run.best->step)});
+  std::vector<std::vector<Text>> rows =
+      listed({facts_of(run)}, {"run", "task", "state", "steps", "best_val_loss", "accuracy",
+                               "seconds", "changed", "best_step", "seed"});
+  std::erase_if(rows, [](const std::vector<Text>& row) { return row[1].empty(); });
   rows.push_back({say("model"), absl::StrCat(run.config.model.kind, ", ", run.config.model.mixer)});
   if (loaded.ok()) {
     rows.push_back(
         {say("fact.parameters"), absl::StrCat(parameter_count(parameters(loaded->model)))});
   }
-  rows.push_back({say("seed"), absl::StrCat(run.config.seed)});
   return in_both([&](Language language) {
     return table_html({say("what"), say("value")}, rows, language);
   });

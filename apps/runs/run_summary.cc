@@ -1,11 +1,14 @@
 #include "apps/runs/run_summary.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "apps/report/texts/texts.h"
 #include "framework/io/safetensors.h"
 #include "train/config/config.h"
 #include "train/folder/run_folder.h"
@@ -49,6 +52,18 @@ std::string state_of(const RunSummary& run) {
   return run.steps >= run.config.train.steps || lost_patience ? "finished" : "stopped";
 }
 
+// By local time: "2026-11-26 05:10".
+std::string when(const RunSummary& run) {
+  const auto time = std::chrono::file_clock::to_sys(run.changed);
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(
+      std::chrono::time_point_cast<std::chrono::system_clock::duration>(time));
+  std::tm parts = {};
+  localtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
 std::vector<std::string> runs_in(const fs::path& folder, std::vector<std::string>& others) {
   std::vector<std::string> runs;
   std::error_code error;
@@ -76,6 +91,28 @@ std::optional<double> RunSummary::accuracy() const {
 
 std::optional<double> RunSummary::tokens_per_second() const {
   return tokens > 0 ? std::optional(tokens / seconds) : std::nullopt;
+}
+
+Facts facts_of(const RunSummary& run) {
+  const Config& config = run.config;
+  const std::string steps = absl::StrCat(run.steps), planned = absl::StrCat(config.train.steps);
+  return {
+      {"run", say("run"), run.path},
+      {"name", "", config.name},
+      {"task", say("task"), config.data.task, run.has_config ? config.data.task : ""},
+      {"kind", "", config.model.kind},
+      {"seed", say("seed"), config.seed},
+      {"state", say("state"), run.state, run.is_damaged() ? "damaged" : run.state},
+      {"steps", say("steps"), run.steps,
+       run.has_config && steps != planned ? absl::StrCat(steps, "/", planned) : steps},
+      {"planned_steps", "", config.train.steps},
+      {"best_step", say("best at step"), run.best ? std::optional(run.best->step) : std::nullopt},
+      {"best_val_loss", say("best loss"), run.best_loss(), Unit::kLoss},
+      {"accuracy", say("fact.right"), run.accuracy(), Unit::kShare},
+      {"seconds", say("time"), run.seconds,
+       run.metrics.empty() ? "" : format_number(run.seconds, Unit::kSeconds)},
+      {"tokens_per_second", say("tokens a second"), run.tokens_per_second(), Unit::kWhole},
+      {"changed", say("when"), when(run)}};
 }
 
 absl::StatusOr<RunSummary> summarize_run(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "apps/report/facts.h"
 #include "train/config/train_options.h"
 #include "train/folder/metrics.h"
 
@@ -30,6 +31,8 @@ struct RunSummary {
   std::optional<double> accuracy() const;
   std::optional<double> tokens_per_second() const;  // over the whole run
 };
+
+Facts facts_of(const RunSummary& run);
 
 bool holds_run(const std::filesystem::path& path);  // it has a config.toml
 

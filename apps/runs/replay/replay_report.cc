@@ -1,9 +1,8 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "apps/report/gradcheck/json_values.h"
+#include "apps/report/facts.h"
 #include "apps/runs/replay/replay.h"
 #include "framework/core/shape.h"
 #include "framework/core/text/columns.h"
@@ -12,8 +11,6 @@
 
 namespace qkv {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string wrapped_line(const std::string& text, const std::string& indent = "") {
   return wrapped(text, text_columns(), indent);
@@ -82,21 +79,26 @@ std::string operand_text(const BadOperand& each) {
   return wrapped_line(text.substr(2), "  ");
 }
 
+std::vector<Facts> growth_of(const StepReplay& replay) {
+  std::vector<Facts> rows;
+  for (const WeightGrowth& each : replay.growth) {
+    rows.push_back({{"name", absl::StrCat("norms since step ", replay.growth_since), each.name},
+                    {"before", "from", each.before},
+                    {"now", "to", each.now},
+                    {"each_step", "each step", json_number(each.each_step),
+                     "× " + format_number(each.each_step)}});
+  }
+  return rows;
+}
+
 std::string growth_text(const StepReplay& replay) {
   constexpr size_t kRows = 5;
   if (replay.growth.empty()) return "";
-  std::vector<std::vector<std::string>> rows = {
-      {absl::StrCat("norms since step ", replay.growth_since), "from", "to", "each step"}};
-  for (size_t i = 0; i < std::min(kRows, replay.growth.size()); ++i) {
-    const WeightGrowth& each = replay.growth[i];
-    rows.push_back({each.name, absl::StrFormat("%.3g", each.before),
-                    absl::StrFormat("%.3g", each.now), absl::StrFormat("× %.3g", each.each_step)});
-  }
-  std::string text = aligned(rows, {.left = 1});
-  if (replay.growth.size() > kRows) {
-    absl::StrAppend(&text, "and ", replay.growth.size() - kRows, " more\n");
-  }
-  return text;
+  std::vector<Facts> rows = growth_of(replay);
+  const size_t more = rows.size() - std::min(kRows, rows.size());
+  rows.erase(rows.end() - static_cast<std::ptrdiff_t>(more), rows.end());
+  const auto cells = in_english(tabled(rows, {"name", "before", "now", "each_step"}));
+  return aligned(cells, {.left = 1}) + (more > 0 ? absl::StrCat("and ", more, " more\n") : "");
 }
 
 std::string bad_text(const StepReplay& replay) {
@@ -251,13 +253,7 @@ std::string replay_json(const StepReplay& replay, bool with_table) {
     json["first"] = bad_json(*replay.recording, *replay.bad);
     json["advice"] = replay.advice;
     json["growth_since"] = replay.growth_since;
-    json["growth"] = Json::array();
-    for (const WeightGrowth& each : replay.growth) {
-      json["growth"].push_back({{"name", each.name},
-                                {"before", json_number(each.before)},
-                                {"now", json_number(each.now)},
-                                {"each_step", json_number(each.each_step)}});
-    }
+    json["growth"] = json_of(growth_of(replay));
   }
   if (with_table && replay.recording) {
     json["table"] = Json::array();
@@ -267,7 +263,7 @@ std::string replay_json(const StepReplay& replay, bool with_table) {
       json["table"].push_back(row);
     }
   }
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace qkv

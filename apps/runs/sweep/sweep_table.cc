@@ -1,12 +1,10 @@
 #include "apps/runs/sweep/sweep_table.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "apps/report/gradcheck/json_values.h"
+#include "apps/report/facts.h"
 #include "apps/report/statistics.h"
 #include "framework/core/text/columns.h"
 #include "framework/core/text/terminal.h"
@@ -14,28 +12,6 @@
 
 namespace qkv {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// "0.0312 ± 0.0004"; small losses as "3.12e-05 ± 4.1e-07".
-std::string loss_text(const Spread& spread) {
-  if (spread.count == 0) return "";
-  const bool is_small = spread.mean < 0.001;
-  std::string text =
-      is_small ? absl::StrFormat("%.2e", spread.mean) : absl::StrFormat("%.4f", spread.mean);
-  if (spread.count == 1) return text;
-  return absl::StrCat(text, " ± ",
-                      is_small ? absl::StrFormat("%.1e", spread.deviation)
-                               : absl::StrFormat("%.4f", spread.deviation));
-}
-
-// "98.2 ± 0.3 %", never rounded up to 100 %.
-std::string accuracy_text(const Spread& spread) {
-  if (spread.count == 0) return "";
-  const double percent = std::floor(spread.mean * 1000.0 + 1e-9) / 10.0;
-  return spread.count == 1 ? absl::StrFormat("%.1f %%", percent)
-                           : absl::StrFormat("%.1f ± %.1f %%", percent, spread.deviation * 100.0);
-}
 
 std::string short_name(const std::string& key) { return key.substr(key.find('.') + 1); }
 
@@ -50,14 +26,29 @@ std::vector<std::string> headings(const std::vector<std::string>& keys) {
   return names;
 }
 
-Json number(const Spread& spread, double value, size_t least = 1) {
-  return spread.count >= least ? Json(value) : Json();
+std::optional<double> mean(const std::vector<double>& numbers) {
+  return numbers.empty() ? std::nullopt : std::optional(mean_of(numbers));
+}
+
+std::optional<double> deviation(const std::vector<double>& numbers) {
+  return numbers.size() < 2 ? std::nullopt : std::optional(deviation_of(numbers));
 }
 
 // A value as TOML writes it is one of JSON, too.
 Json json_value(const std::string& toml) {
   Json value = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() ? Json(toml) : value;
+}
+
+Facts settings_of(const SweepPlan& plan, const Combination& combination) {
+  const std::vector<std::string> names = headings(plan.keys);
+  Facts facts;
+  for (size_t k = 0; k < names.size(); ++k) {
+    const std::string& value = combination.values[k];
+    const std::string text = value.starts_with('"') ? value.substr(1, value.size() - 2) : value;
+    facts.emplace_back(plan.keys[k], names[k], json_value(value), printable(text));
+  }
+  return facts;
 }
 
 Json run_json(const SweepRun& run, const std::optional<RunSummary>& summary,
@@ -68,16 +59,11 @@ Json run_json(const SweepRun& run, const std::optional<RunSummary>& summary,
     object["error"] = error;
     return object;
   }
-  object["best_step"] = summary->best ? Json(summary->best->step) : Json();
-  object["best_val_loss"] = json_or_null(summary->best_loss());
-  object["accuracy"] = json_or_null(summary->accuracy());
-  object["seconds"] = summary->seconds;
+  const Json facts = json_of(facts_of(*summary));
+  for (const char* key : {"best_step", "best_val_loss", "accuracy", "seconds"}) {
+    object[key] = facts[key];
+  }
   return object;
-}
-
-Spread spread_of(const std::vector<double>& numbers) {
-  if (numbers.empty()) return {};
-  return {.count = numbers.size(), .mean = mean_of(numbers), .deviation = deviation_of(numbers)};
 }
 
 }  // namespace
@@ -87,22 +73,19 @@ SweepResults sweep_results(const SweepPlan& plan, const SweepOutcome& outcome) {
   auto failure = outcome.begin();
   for (const Combination& combination : plan.combinations) {
     CombinationResult& result = results.combinations.emplace_back();
-    std::vector<double> losses, accuracies;
     for (const SweepRun& run : combination.runs) {
       result.runs.emplace_back();
       if (!(failure++)->empty()) continue;
       absl::StatusOr<RunSummary> summary = summarize_run(run.folder);
       if (!summary.ok()) continue;  // it was removed in between
-      if (const auto loss = summary->best_loss()) losses.push_back(*loss);
-      if (const auto accuracy = summary->accuracy()) accuracies.push_back(*accuracy);
+      if (const auto loss = summary->best_loss()) result.losses.push_back(*loss);
+      if (const auto accuracy = summary->accuracy()) result.accuracies.push_back(*accuracy);
       result.runs.back() = *std::move(summary);
     }
-    result.loss = spread_of(losses);
-    result.accuracy = spread_of(accuracies);
     const auto rank = [](const CombinationResult& r) {
-      return std::pair(r.runs.size() - r.loss.count, r.loss.mean);
+      return std::pair(r.runs.size() - r.losses.size(), mean(r.losses));
     };
-    if (result.loss.count == 0) continue;
+    if (result.losses.empty()) continue;
     if (!results.best || rank(result) < rank(results.combinations[*results.best])) {
       results.best = results.combinations.size() - 1;
     }
@@ -110,61 +93,44 @@ SweepResults sweep_results(const SweepPlan& plan, const SweepOutcome& outcome) {
   return results;
 }
 
-std::string sweep_table(const SweepPlan& plan, const SweepOutcome& outcome,
-                        const SweepResults& results) {
-  std::vector<std::vector<std::string>> rows = {headings(plan.keys)};
-  rows[0].insert(rows[0].end(), {"best loss", "right", "seeds", ""});
+SweepReport sweep_report(const SweepPlan& plan, const SweepOutcome& outcome,
+                         const SweepResults& results) {
+  std::vector<Facts> rows, shown;
   std::string failures;
-  size_t number = 0;
+  auto error = outcome.begin();
   for (size_t i = 0; i < plan.combinations.size(); ++i) {
     const Combination& combination = plan.combinations[i];
     const CombinationResult& result = results.combinations[i];
-    std::vector<std::string>& row = rows.emplace_back();
-    for (const std::string& value : combination.values) {
-      const bool is_text = value.starts_with('"');
-      row.push_back(printable(is_text ? value.substr(1, value.size() - 2) : value));
+    Json runs = Json::array();
+    for (size_t k = 0; k < combination.runs.size(); ++k, ++error) {
+      const SweepRun& run = combination.runs[k];
+      runs.push_back(run_json(run, result.runs[k], *error));
+      if (error->empty()) continue;
+      failures += wrapped(absl::StrCat(printable(run.name), " failed: ", printable(*error)),
+                          text_columns());
     }
-    const size_t all = combination.runs.size(), finished = result.loss.count;
-    row.insert(row.end(),
-               {loss_text(result.loss), accuracy_text(result.accuracy),
-                finished == all ? absl::StrCat(all) : absl::StrCat(finished, " of ", all),
-                results.best == i && plan.combinations.size() > 1 ? "the best" : ""});
-    for (const SweepRun& run : combination.runs) {
-      const std::string& error = outcome[number++];
-      if (error.empty()) continue;
-      failures +=
-          wrapped(absl::StrCat(printable(run.name), " failed: ", printable(error)), text_columns());
-    }
+    const size_t all = combination.runs.size(), finished = result.losses.size();
+    const bool is_best = results.best == i;
+    Facts settings = settings_of(plan, combination);
+    rows.push_back(
+        {{"settings", "", json_of(settings)},
+         {"best", "", is_best, is_best && plan.combinations.size() > 1 ? "the best" : ""},
+         {"finished", "seeds", finished,
+          finished == all ? absl::StrCat(all) : absl::StrCat(finished, " of ", all)},
+         {"mean_best_val_loss", "best loss", mean(result.losses),
+          format_samples(result.losses, Unit::kLoss)},
+         {"standard_deviation_of_best_val_loss", "", deviation(result.losses)},
+         {"mean_accuracy", "right", mean(result.accuracies),
+          format_samples(result.accuracies, Unit::kShare)},
+         {"standard_deviation_of_accuracy", "", deviation(result.accuracies)},
+         {"runs", "", runs}});
+    std::ranges::copy(rows.back(), std::back_inserter(settings));
+    shown.push_back(std::move(settings));
   }
-  return aligned(rows, {.left = plan.keys.size()}) + failures;
-}
-
-std::string sweep_json(const SweepPlan& plan, const SweepOutcome& outcome,
-                       const SweepResults& results) {
-  Json combinations = Json::array();
-  size_t number_of_run = 0;
-  for (size_t i = 0; i < plan.combinations.size(); ++i) {
-    const Combination& combination = plan.combinations[i];
-    const CombinationResult& result = results.combinations[i];
-    Json settings = Json::object(), runs = Json::array();
-    for (size_t k = 0; k < plan.keys.size(); ++k) {
-      settings[plan.keys[k]] = json_value(combination.values[k]);
-    }
-    for (size_t k = 0; k < combination.runs.size(); ++k) {
-      runs.push_back(run_json(combination.runs[k], result.runs[k], outcome[number_of_run++]));
-    }
-    combinations.push_back(
-        {{"settings", settings},
-         {"best", results.best == i},
-         {"finished", result.loss.count},
-         {"mean_best_val_loss", number(result.loss, result.loss.mean)},
-         {"standard_deviation_of_best_val_loss", number(result.loss, result.loss.deviation, 2)},
-         {"mean_accuracy", number(result.accuracy, result.accuracy.mean)},
-         {"standard_deviation_of_accuracy", number(result.accuracy, result.accuracy.deviation, 2)},
-         {"runs", runs}});
-  }
-  const Json document = {{"sweep", plan.folder}, {"combinations", combinations}};
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  Keys keys = plan.keys;
+  keys.insert(keys.end(), {"mean_best_val_loss", "mean_accuracy", "finished", "best"});
+  return {aligned(in_english(tabled(shown, keys)), {.left = plan.keys.size()}) + failures,
+          json_text({{"sweep", plan.folder}, {"combinations", json_of(rows)}})};
 }
 
 }  // namespace qkv

@@ -10,17 +10,10 @@
 
 namespace qkv {
 
-// Over the seeds of a combination.
-struct Spread {
-  size_t count = 0;
-  double mean = 0;
-  double deviation = 0;  // the sample's standard deviation, which one number does not have
-};
-
 struct CombinationResult {
   std::vector<std::optional<RunSummary>> runs;  // those that are finished
-  Spread loss;                                  // the best validation loss of each
-  Spread accuracy;                              // there
+  std::vector<double> losses;                   // the best validation loss of each
+  std::vector<double> accuracies;               // there
 };
 
 // The results of a sweep.
@@ -31,10 +24,11 @@ struct SweepResults {
 };
 SweepResults sweep_results(const SweepPlan& plan, const SweepOutcome& outcome);
 
-// A line for each combination and for each run that failed; or one JSON object.
-std::string sweep_table(const SweepPlan& plan, const SweepOutcome& outcome,
-                        const SweepResults& results);
-std::string sweep_json(const SweepPlan& plan, const SweepOutcome& outcome,
-                       const SweepResults& results);
+// A line for each combination and for each run that failed; and one JSON object.
+struct SweepReport {
+  std::string text, json;
+};
+SweepReport sweep_report(const SweepPlan& plan, const SweepOutcome& outcome,
+                         const SweepResults& results);
 
 }  // namespace qkv

@@ -1,19 +1,17 @@
+#include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "apps/report/gradcheck/json_values.h"
 #include "apps/runs/run_summary.h"
 #include "cli/kit.h"
 #include "framework/core/text/columns.h"
 #include "framework/core/text/terminal.h"
 #include "framework/core/text/utf8.h"
 #include "train/config/config.h"
-#include "train/folder/reading_progress.h"
 
 namespace qkv {
 namespace {
@@ -56,31 +54,21 @@ std::vector<ConfigDifference> differences_of(const RunSummary& a, const RunSumma
   return config_differences(a.config, b.config);
 }
 
-// The results of a run, as a person reads them.
-std::vector<std::pair<std::string, std::string>> results_of(const RunSummary& run) {
-  const std::optional<double> loss = run.best_loss(), right = run.accuracy(),
-                              speed = run.tokens_per_second();
-  return {{"state", run.is_damaged() ? "damaged" : run.state},
-          {"steps", absl::StrCat(run.steps)},
-          {"best validation loss", loss ? absl::StrFormat("%.4f", *loss) : "–"},
-          {"at step", run.best ? absl::StrCat(run.best->step) : "–"},
-          {"right", right ? format_percent(*right) : "–"},
-          {"time", run.metrics.empty() ? "–" : format_duration(run.seconds)},
-          {"tokens a second", speed ? absl::StrFormat("%.0f", *speed) : "–"}};
-}
-
 // The differences of two runs: the keys of their configs, their results, and the first logged step
-// whose losses differ. For a terminal, or as an object of JSON. A
-// damaged run is compared as far as it can be read; the caller says why it is damaged.
-std::string comparison_text(const RunSummary& a, const RunSummary& b) {
+// whose losses differ. A damaged run is compared as far as it can be read; the caller says why it
+// is damaged.
+std::string comparison_text(const RunSummary& a, const RunSummary& b,
+                            const std::vector<Facts>& both) {
   std::vector<std::vector<std::string>> rows = {{"", printable(a.path), printable(b.path)}};
   for (const ConfigDifference& each : differences_of(a, b)) {
     rows.push_back({each.key, printable(each.a), printable(each.b)});
   }
   const bool same_config = rows.size() == 1 && a.has_config && b.has_config;
-  const auto of_a = results_of(a), of_b = results_of(b);
-  for (size_t i = 0; i < of_a.size(); ++i) {
-    rows.push_back({of_a[i].first, of_a[i].second, of_b[i].second});
+  for (std::vector<std::string>& row :
+       in_english(listed(both, {"state", "steps", "best_val_loss", "best_step", "accuracy",
+                                "seconds", "tokens_per_second"}))) {
+    std::ranges::replace(row, "", "–");
+    rows.push_back(std::move(row));
   }
   std::string table = aligned(rows, {.left = 1});
   if (text_width(table.substr(0, table.find('\n'))) > text_columns()) {  // long names, said below
@@ -92,26 +80,17 @@ std::string comparison_text(const RunSummary& a, const RunSummary& b) {
                       wrapped(losses_text(compare_losses(a, b)), text_columns()));
 }
 
-std::string comparison_json(const RunSummary& a, const RunSummary& b) {
-  using Json = nlohmann::ordered_json;
-  Json config = Json::object(), results = Json::object();
-  for (const ConfigDifference& each : differences_of(a, b)) {
-    config[each.key] = {each.a, each.b};
-  }
-  results["state"] = {a.state, b.state};
-  results["steps"] = {a.steps, b.steps};
-  results["best_val_loss"] = {json_or_null(a.best_loss()), json_or_null(b.best_loss())};
-  results["accuracy"] = {json_or_null(a.accuracy()), json_or_null(b.accuracy())};
-  results["seconds"] = {a.seconds, b.seconds};
-  results["tokens_per_second"] = {json_or_null(a.tokens_per_second()),
-                                  json_or_null(b.tokens_per_second())};
+std::string comparison_json(const RunSummary& a, const RunSummary& b,
+                            const std::vector<Facts>& both) {
+  Json config = Json::object();
+  for (const ConfigDifference& each : differences_of(a, b)) config[each.key] = {each.a, each.b};
   const Losses losses = compare_losses(a, b);
-  const Json json = {{"runs", {a.path, b.path}},
-                     {"config", a.has_config && b.has_config ? config : Json()},
-                     {"results", results},
-                     {"steps_logged_by_both", losses.common},
-                     {"first_step_whose_losses_differ", json_or_null(losses.differ)}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text({{"runs", {a.path, b.path}},
+                    {"config", a.has_config && b.has_config ? config : Json()},
+                    {"results", json_of(both, {"state", "steps", "best_val_loss", "accuracy",
+                                               "seconds", "tokens_per_second"})},
+                    {"steps_logged_by_both", losses.common},
+                    {"first_step_whose_losses_differ", json_or_null(losses.differ)}});
 }
 
 void add_compare_options(OptionList& options) { options.json("the comparison"); }
@@ -122,7 +101,9 @@ absl::Status run_compare(const std::string& first, const GivenOptions& given) {
   if (!a.ok()) return a.status();
   const absl::StatusOr<RunSummary> b = summarize_run(given.arguments()[1]);
   if (!b.ok()) return b.status();
-  absl::Status s = show_or_write(given, comparison_text(*a, *b), comparison_json(*a, *b));
+  const std::vector<Facts> both = {facts_of(*a), facts_of(*b)};
+  absl::Status s =
+      show_or_write(given, comparison_text(*a, *b, both), comparison_json(*a, *b, both));
   if (!s.ok()) return s;
   std::vector<absl::Status> damages;
   for (const RunSummary* run : {&*a, &*b}) {

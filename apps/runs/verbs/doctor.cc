@@ -1,15 +1,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/report/facts.h"
 #include "cli/kit.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/clock.h"
+#include "framework/core/each_of.h"
 #include "framework/core/memory/out_of_memory.h"
 #include "framework/core/text/columns.h"
 #include "framework/core/text/mistakes.h"
@@ -241,14 +242,6 @@ std::string diagnoses_text(const std::vector<Diagnosis>& diagnoses) {
   return text;
 }
 
-std::string diagnoses_json(const std::vector<Diagnosis>& diagnoses) {
-  nlohmann::ordered_json list = nlohmann::json::array();
-  for (const Diagnosis& each : diagnoses) {
-    list.push_back({{"check", each.check}, {"good", each.is_good}, {"finding", each.finding}});
-  }
-  return list.dump(2) + "\n";
-}
-
 void add_doctor_options(OptionList& options) {
   options.set();
   options.json("the findings");
@@ -263,7 +256,12 @@ absl::Status run_doctor(const std::string& config, const GivenOptions& given) {
       loaded->config, [&](const std::string& what) { progress.show("looking at " + what + " …"); });
   progress.clear();
   if (!diagnoses.ok()) return diagnoses.status();
-  absl::Status s = show_or_write(given, diagnoses_text(*diagnoses), diagnoses_json(*diagnoses));
+  const auto facts = [](const Diagnosis& each) {
+    return Facts{
+        {"check", "", each.check}, {"good", "", each.is_good}, {"finding", "", each.finding}};
+  };
+  absl::Status s = show_or_write(given, diagnoses_text(*diagnoses),
+                                 json_text(json_of(each_of(*diagnoses, facts))));
   if (!s.ok()) return s;
   if (std::ranges::all_of(*diagnoses, &Diagnosis::is_good)) return absl::OkStatus();
   return absl::InternalError("the config is not sound: see the lines marked ✗");

@@ -73,8 +73,8 @@ absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& giv
   if (self.rank > 0) return absl::OkStatus();  // rank 0 tells the results
   const SweepResults results = sweep_results(*plan, *outcome);
   if (!prints_json(given)) print("\n");
-  absl::Status s = show_or_write(given, sweep_table(*plan, *outcome, results),
-                                 sweep_json(*plan, *outcome, results));
+  const SweepReport report = sweep_report(*plan, *outcome, results);
+  absl::Status s = show_or_write(given, report.text, report.json);
   if (!s.ok()) return s;
   if (!results.best) return absl::DataLossError("no run of the sweep was finished");
   const auto failed =
