@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "apps/check/findings.h"
-#include "apps/check/mutation/coverage.h"
 #include "apps/check/mutation/mutation.h"
 #include "apps/check/precision/precision_check.h"
 #include "apps/check/step_sweep.h"
@@ -348,8 +347,7 @@ absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request
 }
 
 absl::StatusOr<GradcheckOutcome> plant_mistakes(const GradcheckRequest& request) {
-  const absl::StatusOr<std::vector<OpExamples>> functions =
-      examples_named(request.subjects.names, /*layers_too=*/true);
+  const absl::StatusOr<std::vector<OpExamples>> functions = examples_named(request.subjects.names);
   if (!functions.ok()) return functions.status();
   GradientCheck check(request);
   GradcheckOutcome outcome;
@@ -376,22 +374,6 @@ absl::StatusOr<GradcheckOutcome> plant_mistakes(const GradcheckRequest& request)
   absl::StatusOr<std::string> page = check.page(std::move(planted));
   if (!page.ok()) return page.status();
   outcome.page = *std::move(page);
-  return outcome;
-}
-
-absl::StatusOr<GradcheckOutcome> show_coverage(const GradcheckRequest& request) {
-  const absl::StatusOr<std::vector<OpExamples>> ops =
-      examples_named(request.subjects.names, /*layers_too=*/false);
-  if (!ops.ok()) return ops.status();
-  std::vector<CoverageRow> rows;
-  for (size_t i = 0; i < ops->size(); ++i) {
-    request.tell(absl::StrCat((*ops)[i].op, ", ", i + 1, " of ", ops->size(), " ops"));
-    rows.push_back(coverage({&(*ops)[i], 1}, static_cast<uint64_t>(request.seed)).front());
-  }
-  GradcheckOutcome outcome = {.text = coverage_text(rows)};
-  if (!std::ranges::all_of(rows, &CoverageRow::complete)) {
-    outcome.verdict = absl::InternalError("gradcheck: not every op is covered");
-  }
   return outcome;
 }
 

@@ -40,9 +40,8 @@ std::vector<std::string> names_of_subjects();  // that may be chosen
 absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const SubjectChoice& choice,
                                                           uint64_t seed);
 
-// The examples of the ops, or also layers, of these names; of all ops without names.
-absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
-                                                       bool layers_too);
+// The examples of the ops and layers of these names; of all ops without names.
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names);
 
 struct GradcheckRequest {
   SubjectChoice subjects = {};  // the subjects of the check
@@ -71,8 +70,6 @@ absl::StatusOr<GradcheckOutcome> check_gradients(const GradcheckRequest& request
 absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request);
 // Plants mistakes in the backward formulas of ops and layers; with a page, checks gradients first.
 absl::StatusOr<GradcheckOutcome> plant_mistakes(const GradcheckRequest& request);
-// Which properties of each op are checked.
-absl::StatusOr<GradcheckOutcome> show_coverage(const GradcheckRequest& request);
 // The error of numeric derivatives of the first subject, by step size.
 absl::StatusOr<GradcheckOutcome> sweep_steps(const GradcheckRequest& request);
 

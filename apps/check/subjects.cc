@@ -130,8 +130,7 @@ std::vector<std::string> names_of_subjects() {
   return names;
 }
 
-absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
-                                                       bool layers_too) {
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names) {
   if (names.empty()) return op_examples();
   const std::vector<Group> groups = all_groups();
   if (absl::Status status = check_names(names, groups); !status.ok()) return status;
@@ -139,10 +138,9 @@ absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::st
   for (const Group& group : groups) {
     for (const OpExamples& member : group.members) {
       if (!holds(names, member.op)) continue;
-      if (group.kind != "op" && !(group.kind == "layer" && layers_too)) {
+      if (group.kind != "op" && group.kind != "layer") {
         return absl::InvalidArgumentError(absl::StrCat("--op: ", member.op, " is a ", group.kind,
-                                                       "; --coverage looks at ops, ",
-                                                       "and --mutate at ops and layers"));
+                                                       "; --mutate looks at ops and layers"));
       }
       examples.push_back(member);
     }

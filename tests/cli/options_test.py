@@ -51,10 +51,10 @@ CASES = [
     ("report runs/tiny", ["out=x.html", "out=-", "lang=zh"]),
     ("import there", ["out=runs/other"]),
     ("export runs/tiny", ["onnx=x.onnx", "c=x.c", "onnx-step=y.onnx", "hf=folder"]),
-    ("gradcheck --op tanh", ["op=sigmoid", "config=tiny.toml", "order=2", "precision=f32", "mutate", "coverage",
+    ("gradcheck --op tanh", ["op=sigmoid", "config=tiny.toml", "order=2", "precision=f32", "mutate",
                              "sweep=x.csv", "seed=5", "seeds=2", *FILES, "out=x.html", "out=-", "verbose",
                              "set=seed=5"]),
-    ("gradcheck --config tiny.toml", ["op=sigmoid", "precision=f32", "mutate", "coverage", "sweep=x.csv", "verbose",
+    ("gradcheck --config tiny.toml", ["op=sigmoid", "precision=f32", "mutate", "sweep=x.csv", "verbose",
                                       "set=model.d_ff=8"]),
     ("explain runs/tiny", ["prompt=210=", "target=01", "validation=3", "example=bare", "layer=0", "head=1",
                            "position=2", "set=attention.causal=false", "out=x.html", "max-size=1", "text", *FILES,
@@ -75,7 +75,7 @@ OF_A_LAB = "lab thinking"
 ONLY_FASTER = {("sweep", "jobs")}
 # What acts on larger models and on other points: a page of a small one has room, its walk has all positions.
 UNSEEN = {("explain", "max-size"), ("explain", "position", "text"), ("gradcheck", "seed", "mutate"),
-          ("gradcheck", "seed", "coverage"), ("gradcheck", "seed", "seeds")}
+          ("gradcheck", "seed", "seeds")}
 # Which take minutes: they are tried where something stands beside them that they refuse.
 LONG = {"suite", "all"}
 

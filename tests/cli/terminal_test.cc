@@ -73,7 +73,6 @@ class TerminalVerbTest : public CommandLineFixture {
          {"gradcheck", "--op", "softmax"},
          {"gradcheck", "--op", "softmax", "--verbose"},
          {"gradcheck", "--op", "exp", "--mutate"},
-         {"gradcheck", "--op", "softmax", "--coverage"},
          {"explain", "--example", "three-words", "--text"},
          {"lab"},
          {"lab", "sinusoid"},

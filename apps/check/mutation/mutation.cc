@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "apps/check/mutation/coverage.h"
+#include "apps/check/mutation/example_results.h"
 #include "apps/check/mutation/formula_tracer.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"

@@ -16,7 +16,6 @@ void add_gradcheck_options(OptionList& options) {
                "f32, bf16: compares results with f64: how many digits are right", "f64");
   options.one_of("precision", names_of<Precision>);
   options.flag("mutate", "Plants mistakes in the backward formulas; the check must catch each");
-  options.flag("coverage", "Prints which properties are checked for each op");
   options.text("sweep", "FILE.csv", "Writes the error for each step size, and prints a plot");
   options.integer("seed", "S", "Seed of the first point where gradients are checked", 1);
   options.integer("seeds", "N", "Number of points; each has the next seed", 1);
@@ -25,16 +24,14 @@ void add_gradcheck_options(OptionList& options) {
   options.flag("verbose", "Also prints the reports of passed checks");
   options.set();
   OptionRules& rules = options.rules();
-  rules.exclude({"mutate"}, {"coverage", "sweep"});
-  rules.exclude({"coverage"}, {"sweep"});
-  rules.exclude({"mutate", "coverage", "sweep"}, {"order", "seeds"},
-                "one point is checked at first order");
+  rules.exclude({"mutate"}, {"sweep"});
+  rules.exclude({"mutate", "sweep"}, {"order", "seeds"}, "one point is checked at first order");
   rules.exclude({"config"}, {"op"}, "both say what is checked");
-  rules.exclude({"config"}, {"mutate", "coverage"}, "ops are checked, which --op chooses");
+  rules.exclude({"config"}, {"mutate"}, "ops are checked, which --op chooses");
   rules.need({"set"}, "config");
-  rules.exclude({"precision=f32", "precision=bf16"},
-                {"order", "mutate", "coverage", "sweep", "out"}, "results are compared with f64");
-  rules.exclude({"coverage", "sweep"}, {"json", "out", "verbose"}, "there is no report");
+  rules.exclude({"precision=f32", "precision=bf16"}, {"order", "mutate", "sweep", "out"},
+                "results are compared with f64");
+  rules.exclude({"sweep"}, {"json", "out", "verbose"}, "there is no report");
   rules.exclude({"json=-"}, {"out=-"}, "standard output takes one of them");
   rules.exclude({"verbose"}, {"json=-", "out=-"}, "the document has all reports");
   rules.exclude({"verbose"}, {"mutate"}, "a mistake that is caught has no report");
@@ -73,8 +70,7 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
                               {"json", json_file(given), "{\n \"format\": \"qkv gradcheck\""},
                               {"out", file_named(page), kBeginningOfPage}};
   if (absl::Status status = check_outputs(files); !status.ok()) return status;
-  const auto check = given.has("coverage")          ? show_coverage
-                     : given.has("mutate")          ? plant_mistakes
+  const auto check = given.has("mutate")            ? plant_mistakes
                      : !sweep.empty()               ? sweep_steps
                      : precision != Precision::kF64 ? check_precision
                                                     : check_gradients;

@@ -130,13 +130,6 @@ TEST_F(GradcheckCommandTest, PlantsMistakesInEveryOpOfALayer) {
   for (const char* op : {"linear", "matmul"}) EXPECT_TRUE(ops.contains(op)) << op;
 }
 
-TEST_F(GradcheckCommandTest, ShowsWhatAnOpIsCheckedFor) {
-  const ProcessResult result = gradcheck({"--coverage", "--op", "softmax", "--op", "add"});
-  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("softmax"));
-  EXPECT_THAT(result.output, Not(HasSubstr("matmul")));
-}
-
 TEST_F(GradcheckCommandTest, DrawsTheErrorAgainstTheStep) {
   const ProcessResult result = gradcheck({"--op", "layer_norm", "--sweep", "out.csv"});
   EXPECT_EQ(result.exit_status, 0) << result.errors;
@@ -235,19 +228,13 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--config", "a.toml", "--op", "exp"},
                "--config and --op exclude each other: both say what is checked");
   expect_error({"--set", "seed=2"}, "--set needs --config");
-  expect_error({"--coverage", "--op", "Linear"},
-               "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--op", "Decoder"},
-               "--op: Decoder is a model; --coverage looks at ops, and --mutate at ops and layers");
-  expect_error({"--mutate", "--coverage"}, "--mutate and --coverage exclude each other");
+               "--op: Decoder is a model; --mutate looks at ops and layers");
+  expect_error({"--mutate", "--sweep", "a"}, "--mutate and --sweep exclude each other");
   expect_error({"--mutate", "--order", "2"},
                "--mutate and --order exclude each other: one point is checked at first order");
-  expect_error({"--out", "a", "--coverage"},
-               "--coverage and --out exclude each other: there is no report");
-  expect_error({"--json", "a", "--coverage"},
-               "--coverage and --json exclude each other: there is no report");
-  expect_error({"--coverage", "--order", "2"},
-               "--coverage and --order exclude each other: one point is checked at first order");
+  expect_error({"--op", "exp", "--json", "a", "--sweep", "b"},
+               "--sweep and --json exclude each other: there is no report");
   expect_error({"--sweep", "-", "--op", "exp"},
                "--sweep needs the name of a file; standard output shows the plot");
   expect_error({"--out", "none/page.html"},
