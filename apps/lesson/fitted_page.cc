@@ -71,7 +71,9 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
                              [&](const Recording& shown) { return room_beside(shown) >= 0; });
   const int64_t room = std::max<int64_t>(0, room_beside(recording));
   const int64_t share = whole_lesson.history.empty() ? room : room / 2;
-  variants = variants_document(lesson, recording.part, std::min(share, kMaxVariantBytes));
+  if (lesson.has_forms) {
+    variants = variants_document(lesson, recording.part, std::min(share, kMaxVariantBytes));
+  }
   lesson.history = thinned(whole_lesson.history, recording, share);
   if (recording.part.empty()) {
     lesson.history = with_parameters(std::move(lesson.history), share);

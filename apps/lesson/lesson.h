@@ -42,6 +42,7 @@ struct Lesson {
   std::vector<LessonFrame> history = {};
   size_t steps_of_history = 0;  // that there are; the history may have fewer
   std::string language = {};    // "zh": with which the page begins; "": the browser's
+  bool has_forms = false;       // whether its page has other forms of the model, too
 
   DataForm form() const { return form_of(config.model.kind); }
 };

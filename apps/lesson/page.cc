@@ -39,7 +39,7 @@ std::string lesson_page(const std::string& document, const std::string& variants
                                          {"{{style}}", kPageStyle},
                                          {"{{texts}}", texts_element("lesson/")},
                                          {"{{script}}", kPageScript},
-                                         {"{{variants}}", packed(variants)},
+                                         {"{{variants}}", variants.empty() ? "" : packed(variants)},
                                          {"{{document}}", packed(document)}});
 }
 

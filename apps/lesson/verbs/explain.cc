@@ -34,6 +34,8 @@ void add_explain_options(OptionList& options) {
   options.text("out", "FILE", "The page to write; by default NAME.html");
   options.integer("max-size", "MB",
                   "Size of the page: of a larger model it has one block, or one layer", 2);
+  options.flag("forms",
+               "The page can also show the model with other heads, positions or projections");
   options.flag("text", "Prints the steps of one head in the terminal; no page without --out");
   options.json("all numbers, and no page without --out,");
   options.text("lang", "en|zh", "Language that the page begins with; by default the browser's");
@@ -44,7 +46,8 @@ void add_explain_options(OptionList& options) {
   rules.exclude({"prompt", "validation"}, {"example"}, "--example has its own text");
   rules.need({"target"}, "prompt");
   rules.exclude({"text"}, {"json=-"}, "standard output has the JSON alone");
-  rules.exclude({"max-size", "lang"}, {"json", "text"}, "they make no page by themselves", {"out"});
+  rules.exclude({"max-size", "forms", "lang"}, {"json", "text"}, "they make no page by themselves",
+                {"out"});
 }
 
 absl::StatusOr<Lesson> chosen_lesson(const std::string& run, const GivenOptions& given) {
@@ -78,6 +81,7 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   if (!given.set().empty()) lesson = with_settings(*lesson, given.set());
   if (!lesson.ok()) return lesson.status();
   lesson->language = given.text("lang");
+  lesson->has_forms = given.has("forms");
   ProgressLine progress(stderr);
   progress.show("computing forward and backward");
   Recording recording = record(lesson->model, lesson->batch, lesson->form());

@@ -79,6 +79,13 @@ TEST_F(FittedPageTest, WhereThereIsRoomAllIsThere) {
   EXPECT_GT(compared_in(document), 50);
 }
 
+TEST_F(FittedPageTest, OtherFormsAreThereForWhoAsks) {
+  constexpr char kNone[] = "id=\"variants\"></script>";
+  EXPECT_NE(page(kNoLimit).find(kNone), std::string::npos);
+  lesson_.has_forms = true;
+  EXPECT_EQ(page(kNoLimit).find(kNone), std::string::npos);
+}
+
 TEST_F(FittedPageTest, WhatDoesNotFitIsLeftOutAndTheRestIsStillCompared) {
   const int64_t whole = std::ssize(page(kNoLimit));
   size_t frames = 40;

@@ -64,20 +64,26 @@ export class CellPanel {
   }
 
   heading(matrix, row, column) {
-    const number = fullNumber(matrix.number(row, column));
-    const path = matrix.derived ? "" : this.app.lesson.tape.name(matrix.value);
     return element(
       "header",
       {},
       element("h2", { id: "cell-name", text: matrix.name(row, column) }),
       element("p", { class: "place", text: matrix.place(row, column) }),
-      element(
-        "p",
-        { class: "value" },
-        element("output", { class: "number", id: "cell-value", text: number }),
-        this.app.copyButton(() => number),
-      ),
-      element("p", { class: "path", text: path }),
+      element("output", { class: "number", text: matrix.text(row, column) }),
+    );
+  }
+
+  // What is for who asks: the number as a double, the arithmetic of doubles, and the name on the tape.
+  digits(matrix, row, column, code) {
+    const number = fullNumber(matrix.number(row, column));
+    const parts = code ? [code, this.app.copyButton(() => code.textContent)] : [];
+    return element(
+      "details",
+      { class: "digits" },
+      element("summary", { text: say("cell.all_digits") }),
+      element("p", {}, element("output", { class: "number", id: "cell-value", text: number }), this.app.copyButton(() => number)),
+      ...parts,
+      matrix.derived ? null : element("p", { class: "path", text: this.app.lesson.tape.name(matrix.value) }),
     );
   }
 
@@ -89,7 +95,7 @@ export class CellPanel {
       ({ value, index }) => value === matrix.value && index === matrix.index(row, column),
     );
     const leaf = isEdited ? "cell.is_edited" : isLeaf ? leafText(lesson, matrix) : null;
-    if (leaf) return section("arithmetic", element("p", { text: say(leaf) }));
+    if (leaf) return section("arithmetic", element("p", { text: say(leaf) }), this.digits(matrix, row, column, null));
     const line = (mode) =>
       arithmeticLine(expression, {
         mode,
@@ -116,13 +122,7 @@ export class CellPanel {
         { class: `result ${agrees ? "good" : "bad"}` },
         `= ${shortNumber(computed)} ${agrees ? "✓" : "✗"}`,
       ),
-      element(
-        "details",
-        { class: "digits" },
-        element("summary", { text: say("cell.all_digits") }),
-        code,
-        this.app.copyButton(() => code.textContent),
-      ),
+      this.digits(matrix, row, column, code),
     );
   }
 }

@@ -1,5 +1,4 @@
 // Logits and the loss, where the way back begins.
-import { learningOf } from "../frame/learning.js";
 import { partsOfLinear, sequencePart } from "./parts.js";
 import { invariantHolds } from "../lesson/premises.js";
 
@@ -50,12 +49,6 @@ function logitsStep(facts) {
   };
 }
 
-// Where the loss is, one may lower it.
-function learningDrawing(app) {
-  const root = learningOf(app);
-  return root && { root, show() {} };
-}
-
 function lossStep(facts) {
   const { anatomy, vocabulary } = facts;
   const logits = anatomy.at("logits");
@@ -86,7 +79,6 @@ function lossStep(facts) {
         ]
       : [];
   return {
-    drawing: learningDrawing,
     layout: {
       kind: "stack",
       parts: [

@@ -9,7 +9,6 @@ import { keptFocus } from "./focus.js";
 import { header } from "./header.js";
 import { showKeys } from "./keys.js";
 import { onAddress, setAddress } from "./place.js";
-import { exportMenuOf } from "../matrix/exports.js";
 import { prepareStage, stageMove, stageOf } from "./stage.js";
 import { Motion } from "../matrix/motion.js";
 import { pictureOf } from "../chapters/picture.js";
@@ -336,10 +335,6 @@ export class App {
       },
     });
     return button;
-  }
-
-  exportMenu(matrix) {
-    return exportMenuOf(this, matrix);
   }
 }
 

@@ -38,10 +38,10 @@ function checkedText({ compared, difference }) {
   return element("span", {
     class: `checked ${isChecked ? "good" : "bad"}`,
     id: "recomputed",
-    title: say("page.recomputed_title", { count: compared }),
-    text: isChecked
-      ? `${say("page.recomputed", { difference: shortNumber(difference) })} ✓`
-      : say("page.not_compared"),
+    role: "note",
+    "aria-label": isChecked ? say("page.recomputed", { count: compared, difference: shortNumber(difference) }) : null,
+    title: isChecked ? say("page.recomputed", { count: compared, difference: shortNumber(difference) }) : null,
+    text: isChecked ? "✓" : say("page.not_compared"),
   });
 }
 

@@ -1,6 +1,6 @@
 // Above the matrices: the name of the step, layer and head, what it is and why, and a question.
 import { caseBanner } from "../chapters/detective.js";
-import { isOfModel, neighbours } from "./contents.js";
+import { neighbours } from "./contents.js";
 import { element, saveText } from "../../../report/page/dom.js";
 import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger_table.js";
@@ -8,7 +8,7 @@ import { mistakeNote } from "./mistake_note.js";
 import { layerName } from "../lesson/layer_name.js";
 import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
 import { withTerms } from "./terms.js";
-import { gradientChain, isWayBack, whatPasses } from "./way_back.js";
+import { whatPasses } from "./way_back.js";
 import { say, stepText } from "../texts/say.js";
 
 export function stepHead(app) {
@@ -20,7 +20,7 @@ export function stepHead(app) {
       "div",
       { class: "step-bar" },
       element("h2", { text: text.name }),
-      layerSelect(app),
+      lesson.layers.length > 1 ? layerSelect(app) : null,
       isOfHeads(lesson) ? headTabs(app) : null,
       step.layout ? zoomButton(app) : null,
       step.layout && computesSomething(lesson) ? numpyButton(app) : null,
@@ -35,9 +35,8 @@ export function stepHead(app) {
       caseBanner(app),
       mistakeNote(app),
       step.shares ? ledgerTable(app) : null,
-      isWayBack(lesson) && step.layout ? whatPasses(app) : null,
+      lesson.state.route === "back" && step.layout ? whatPasses(lesson) : null,
     ),
-    isWayBack(lesson) && isOfModel(step) ? gradientChain(app) : null,
   ];
 }
 

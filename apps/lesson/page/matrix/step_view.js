@@ -1,13 +1,13 @@
 // The middle of the page: a step's matrices forward, and beside them, in the same places, those of
 // their gradients.
 import { fitBoard } from "./board.js";
-import { colourScale } from "./colours.js";
-import { element } from "../../../report/page/dom.js";
+import { colourScale, isDeep } from "./colours.js";
+import { csvButton } from "./csv.js";
+import { element, svgElement } from "../../../report/page/dom.js";
 import { formula } from "../../../report/page/formula.js";
 import { beforeNextFrame } from "../frame/next_frame.js";
 import { explained, meaningOf } from "../frame/terms.js";
 import { symbolText } from "../lesson/symbols.js";
-import { svgOf } from "./exports.js";
 import { HeatMap, powerOf } from "./heat_map.js";
 import { isWrongGradient } from "../frame/mistake_note.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -28,13 +28,31 @@ function scrollable(node) {
   return node;
 }
 
+const paperCell = { width: 56, height: 24 };
+
 // What a canvas shows is not on paper: it is drawn too late.
 function onPaper(matrix, { colours }) {
-  const parsed = new DOMParser().parseFromString(svgOf(matrix, colours), "image/svg+xml");
-  const picture = document.importNode(parsed.documentElement, true);
-  picture.setAttribute("viewBox", `0 0 ${picture.getAttribute("width")} ${picture.getAttribute("height")}`);
-  picture.removeAttribute("height");
-  return picture;
+  const { rows, columns } = matrix.grid;
+  const { width, height } = paperCell;
+  const colourOf = colourScale(colours, matrix.hue, matrix.size);
+  const text = (x, y, anchor, fill, content) => svgElement("text", { x, y, "text-anchor": anchor, fill, text: content });
+  const cell = (row, column) => {
+    const number = matrix.numberShown(row, column);
+    const [x, y] = [(column + 1) * width, (row + 1) * height];
+    const ink = isDeep(number, matrix.size, matrix.hue) ? colours.onDeep : colours.ink;
+    return [
+      svgElement("rect", { x, y, width: width - 1, height: height - 1, fill: colourOf(number) }),
+      text(x + width / 2, y + 16, "middle", ink, matrix.text(row, column)),
+    ];
+  };
+  const each = (count, f) => Array.from({ length: count }, (_, at) => f(at)).flat();
+  return svgElement(
+    "svg",
+    { class: "on-paper", viewBox: `0 0 ${(columns + 1) * width} ${(rows + 1) * height}`, width: (columns + 1) * width },
+    each(rows, (row) => text(width - 6, (row + 1) * height + 16, "end", colours.ink, matrix.rowLabel(row))),
+    each(columns, (column) => text((column + 1.5) * width, height - 8, "middle", colours.ink, matrix.columnLabel(column))),
+    each(rows, (row) => each(columns, (column) => cell(row, column))),
+  );
 }
 
 // Says which matrices of the step have the same scale.
@@ -103,7 +121,7 @@ export class StepView {
         figure.className = this.classesOf(matrix);
         figure.querySelector(".power").replaceWith(powerOf(matrix));
         figure.querySelector(".legend").replaceWith(this.legend(matrix));
-        figure.querySelector(".export").replaceWith(this.app.exportMenu(matrix));
+        figure.querySelector(".csv").replaceWith(csvButton(matrix));
       });
     });
     if (this.size === null) beforeNextFrame(this.root, this.fit);
@@ -151,7 +169,7 @@ export class StepView {
       this.symbol(matrix),
       powerOf(matrix),
       element("span", { class: "shape", text: `${rows} × ${columns}` }),
-      this.app.exportMenu(matrix),
+      csvButton(matrix),
     );
     return element(
       "figure",

@@ -288,7 +288,7 @@ def test_a_small_step_lowers_the_loss_as_its_gradient_says():
                    for index, value in enumerate(document.values)
                    if value["kind"] == "parameter" and value.get("gradient") is not None}
         predicted = 1e-4 * math.fsum(x * x for _, slopes in learned.values() for x in slopes)
-        page = Page(lesson, step="loss", rate="0.0001", learn="1")
+        page = Page(lesson, step="glance", rate="0.0001", learn="1")
         shown = browser.script(LEARNING)
         fall = shown["losses"][0] - shown["losses"][1]
         expect(math.isclose(fall, predicted, rel_tol=0.02), f"{lesson.name}: the loss fell by {fall}, not {predicted}")
@@ -318,7 +318,7 @@ def test_steps_follow_each_other_and_are_taken_back():
     expect_equal(shown["loss"], losses[3], "the same address gives the same loss")
     browser.script("document.querySelector('.learning-note').click()")
     expect_equal(browser.script(LEARNING)["loss"], start["loss"], "taken back")
-    page.go(step="loss", rate="100", learn="1")
+    page.go(step="glance", rate="100", learn="1")
     shown = browser.script(LEARNING)
     expect(shown["loss"] > shown["losses"][0] and "η is too large" in shown["told"], f"with η = 100: {shown}")
     expect(not page.call("badMarks"), "what holds for every number does not hold any more")

@@ -135,7 +135,7 @@ class Lesson:
         self.document = Document(here / "lesson.json")
 
     def _write(self, here: Path) -> None:
-        call_well("explain", *self.explain, "--out", here / "lesson.html", "--json", here / "lesson.json")
+        call_well("explain", *self.explain, "--forms", "--out", here / "lesson.html", "--json", here / "lesson.json")
 
     def document_with(self, *settings: str) -> Document:
         """What the engine computes where these settings differ."""

@@ -87,8 +87,7 @@ def test_nothing_tells_the_number_of_a_hidden_cell():
             expect_untold_on(page, hidden.number, where)
             expect_legend_of_others(hidden, where)
             for saved in page.call("saves"):
-                for kind in ("CSV", "SVG", "TeX"):
-                    expect_untold(saved[kind]["text"], hidden.number, f"{where}: {saved['key']} as {kind}")
+                expect_untold(saved["text"], hidden.number, f"{where}: {saved['name']}")
             expect_untold(page.call("numpyScript")["text"], hidden.number, f"{where}: the script")
 
 

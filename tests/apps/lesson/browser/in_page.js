@@ -143,7 +143,7 @@ window.pageTests = (() => {
   // Where one stands, by what is marked as current.
   const shown = () => ({
     step: new URLSearchParams(document.querySelector("nav [aria-current=step]").hash.slice(1)).get("step"),
-    layer: document.querySelector("main select.layer")?.value ?? null,
+    layer: appNow().lesson.state.layer,
     language: document.documentElement.lang,
   });
 
