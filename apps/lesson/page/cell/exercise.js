@@ -1,6 +1,6 @@
 // In the panel of a hidden cell, instead of its number: a field to fill in, and hints, one after the other.
 import { arithmeticLine } from "./arithmetic.js";
-import { exerciseList, pathOfExercises } from "../chapters/exercises.js";
+import { endsOf, exerciseList, pathOfExercises } from "../chapters/exercises.js";
 import { element } from "../../../report/page/dom.js";
 import { formula } from "../../../report/page/formula.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
@@ -32,7 +32,7 @@ function progress(lesson, key) {
   if (!lesson.state.trail) return null;
   const all = pathOfExercises(lesson);
   const at = placeOnPath(lesson, all, key) + 1;
-  return at > 0 ? element("p", { class: "trail", text: say("trail.at", { at, of: all.length }) }) : null;
+  return at > 0 ? element("p", { class: "trail", text: say("trail.at", { at, of: all.length, ...endsOf(all) }) }) : null;
 }
 
 function nextExercise(app, key) {
@@ -40,7 +40,7 @@ function nextExercise(app, key) {
   const all = lesson.state.trail ? pathOfExercises(lesson) : exerciseList(lesson);
   const now = placeOnPath(lesson, all, key);
   const next = all[now + 1];
-  if (!next && lesson.state.trail) return [" ", say("trail.done")];
+  if (!next && lesson.state.trail) return [" ", say("trail.done", endsOf(all))];
   if (!next) return [];
   const state = { step: next.step, cell: next.cell, exercise: next.cell };
   return [" ", element("a", { href: app.addressOf(state), text: say("exercise.next") })];
@@ -58,8 +58,8 @@ export function exercisePanel(app, matrix, row, column, expression) {
       chosen: (value, index) => app.goToCell(value, index),
       pointed: (cells) => app.point(cells),
     });
-  const formulas = [lesson.step[matrix.isGradient ? "backward" : "forward"]].flat();
-  const hints = [() => formulas.map(formula), () => [line("names")], () => [line("numbers")]];
+  const rules = lesson.step[matrix.isGradient ? "backward" : "forward"];
+  const hints = [() => rules.map(formula), () => [line("names")], () => [line("numbers")]];
   const given = element("div", { class: "hints" });
   const hintButton = element("button", {
     type: "button",

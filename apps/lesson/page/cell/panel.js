@@ -120,7 +120,7 @@ export class CellPanel {
       element(
         "p",
         { class: `result ${agrees ? "good" : "bad"}` },
-        `= ${shortNumber(computed)} ${agrees ? "✓" : "✗"}`,
+        `= ${matrix.isRounding(row, column) ? "0" : shortNumber(computed)} ${agrees ? "✓" : "✗"}`,
       ),
       this.digits(matrix, row, column, code),
     );

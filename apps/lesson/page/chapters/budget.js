@@ -45,10 +45,14 @@ function rowOfBudget(lesson) {
   return [of(weights.forward, 1), of(weights.backward, -1), of(scores.backward, -1)];
 }
 
-// Of the chosen cell, or the last, which sees most.
+// Of the chosen cell, or the one of which the loss wishes most.
 function rowNow(lesson) {
-  const { rows } = lesson.matrices().at(-1).forward.grid;
-  return Math.min(lesson.state.cell?.row ?? rows - 1, rows - 1);
+  const { forward, backward } = lesson.matrices().at(-1);
+  const { rows, columns } = forward.grid;
+  if (lesson.state.cell?.row < rows) return lesson.state.cell.row;
+  const wish = (row) => Math.max(...Array.from({ length: columns }, (_, column) => Math.abs(backward?.number(row, column) ?? 0)));
+  const wishes = Array.from({ length: rows }, (_, row) => wish(row));
+  return wishes.lastIndexOf(Math.max(...wishes));
 }
 
 function drawnBudget(pieces, average, label) {

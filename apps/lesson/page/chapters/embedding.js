@@ -1,51 +1,70 @@
 // The vectors of tokens or patches, and what is added for their positions.
+import { sharePart, sharesOfUses } from "./ledgers.js";
 import { ofQuantity, sequencePart } from "./parts.js";
-import { areEqual } from "../lesson/premises.js";
+import { areEqual, hasZeroRow } from "../lesson/premises.js";
+import { embeddingBehind } from "../lesson/sequences.js";
 
 export const embeddingChapter = {
   id: "embedding",
   group: "input",
   questions: [
     { key: "embedding.same_gradient", holds: (lesson) => areEqual(lesson, "dA", "de") },
-    { key: "embedding.zero_rows", holds: ({ anatomy }) => anatomy.at("token_embedding.weight") !== undefined },
+    { key: "embedding.zero_rows", holds: (lesson) => hasZeroRow(lesson, lesson.step.table) },
   ],
   step: embeddingStep,
 };
 
 function embeddingStep({ anatomy, layer, queries, vocabulary }) {
-  const embedded = anatomy.at(`${layer.stack}embedded`);
-  const input = anatomy.at(`${layer.stack}blocks.0.input`);
-  const positions = anatomy.at(`${layer.stack}positions`);
+  const { stack } = layer;
+  const embedded = anatomy.at(`${stack}embedded`);
+  const input = anatomy.at(`${stack}blocks.0.input`);
+  const positions = anatomy.at(`${stack}positions`);
   if (embedded === undefined) return null;
-  const parts = [sequencePart("A", embedded, queries)];
   const hasSum = positions !== undefined && input !== undefined && input !== embedded;
-  if (hasSum) {
-    parts.push(
-      sequencePart(
-        "e",
-        positions,
-        queries.map((_, i) => String(i)),
-        "e",
-      ),
-    );
-    parts.push(sequencePart("X_{in}", input, queries));
-  }
-  const table = anatomy.at("token_embedding.weight");
-  if (table !== undefined) parts.unshift(sequencePart("W_E", table, vocabulary, "w"));
-  const made = [...patchParts(anatomy), ...ofQuantity("stream", parts)];
-  const [image, classToken] = ["patch_embedding.weight", "class_token"].map((name) => anatomy.at(name));
-  const first = classToken === undefined ? [] : ["A_0 = c"];
-  const tokens = image === undefined ? "A_t = W_E [token_t]" : "A_t = W_E patch_t + b_E";
+  const places = queries.map((_, i) => String(i));
+  const table = tableOf(anatomy, stack, vocabulary);
+  const stream = [
+    ...(table ? [table.part] : []),
+    sequencePart("A", embedded, queries),
+    ...(hasSum ? [sequencePart("e", positions, places, "e"), sequencePart("X_{in}", input, queries)] : []),
+  ];
+  const isPicture = anatomy.at("patch_embedding.weight") !== undefined;
+  const hasClass = anatomy.at("class_token") !== undefined;
   return {
-    picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
-    layout: { kind: "stack", parts: made },
-    forward: [...first, tokens, ...(hasSum ? ["X_{in} = A + e"] : [])].join(", "),
-    backward: [
-      ...(hasSum ? ["dA = dX_{in}", "de = dX_{in}"] : []),
-      ...(classToken === undefined ? [] : ["dc = dA_0"]),
-      image === undefined ? "dW_E [v] = Σ_{t: token_t = v} dA_t" : "dW_E = Σ_t dA_t patch_t^T",
+    texts: hasSum ? "embedding" : "embedding_alone",
+    picture: anatomy.at("pixels") !== undefined && stack !== "decoder.",
+    table: table?.gradient,
+    layout: { kind: "stack", parts: [...patchParts(anatomy), ...ofQuantity("stream", stream)] },
+    forward: [
+      ...(hasClass ? ["A [0] = c"] : []),
+      isPicture ? "A [t] = W_E patch_t + b_E" : "A [t] = W_E [token_t]",
+      ...(hasSum ? ["X_{in} = A + e"] : []),
     ],
+    backward: [
+      ...(hasSum ? ["dA = dX_{in}"] : []),
+      ...(hasSum && anatomy.gradient(positions) !== undefined ? ["de = dX_{in}"] : []),
+      ...(hasClass ? ["dc = dA [0]"] : []),
+      isPicture ? "dW_E = Σ_t dA [t] patch_t^T" : (table?.rule ?? []),
+    ].flat(),
   };
+}
+
+// The table of tokens, {part, gradient, rule}, or null. Before an encoder it has the gradient of that use alone.
+function tableOf(anatomy, stack, vocabulary) {
+  const table = anatomy.at("token_embedding.weight");
+  if (table === undefined) return null;
+  const part = sequencePart("W_E", table, vocabulary, "w");
+  const embedding = embeddingBehind(anatomy, anatomy.at(`${stack}embedded`));
+  const shares = sharesOfUses(anatomy, table);
+  const sum = "Σ_{t: token_t = v} dA [t]";
+  if (stack === "encoder." && shares.length > 1) {
+    const { value } = shares.find(({ op }) => op === embedding);
+    const gradientPart = sharePart(anatomy, { symbol: "W_{E}", path: "enc", x: table, value, rowNames: vocabulary });
+    return { part: { ...part, gradientPart }, gradient: gradientPart.symbol, rule: `${gradientPart.symbol} [v] = ${sum}` };
+  }
+  const others = shares.filter(({ op }) => op !== embedding);
+  const further = others.map(({ op }) => (op.op === "linear" ? " + dW_{logits}^T [v]" : " + dW_{E,enc} [v]"));
+  return { part, gradient: "dW_E", rule: `dW_E [v] = ${sum}${further.join("")}` };
 }
 
 // What makes vectors of a picture's patches, and the class token before these or before tokens.

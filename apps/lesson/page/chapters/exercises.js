@@ -2,6 +2,7 @@
 import { element } from "../../../report/page/dom.js";
 import { Expression } from "../ops/expression.js";
 import { formula } from "../../../report/page/formula.js";
+import { symbolText } from "../lesson/symbols.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say, stepText } from "../texts/say.js";
 
@@ -36,6 +37,9 @@ export function pathOfExercises(lesson) {
   });
 }
 
+// The ends of a path, for texts.
+export const endsOf = (path) => ({ first: symbolText(path[0].symbol), last: symbolText(path.at(-1).symbol) });
+
 function pathView(app) {
   const path = pathOfExercises(app.lesson);
   if (path.length < 2) return null;
@@ -44,7 +48,7 @@ function pathView(app) {
   return element(
     "section",
     { class: "exercise-path" },
-    element("h3", { text: say("trail.title", { count: path.length }) }),
+    element("h3", { text: say("trail.title", { count: path.length, ...endsOf(path) }) }),
     element("p", {}, path.flatMap(({ symbol }, i) => [i > 0 ? " → " : "", formula(symbol)])),
     element("a", { class: "begin", href: start, text: say("trail.begin") }),
     " ",
@@ -56,13 +60,15 @@ function pathView(app) {
 function sheetView(app) {
   const { lesson } = app;
   const numberAt = (value, index) => shortNumber(lesson.tape.number(value, index));
-  const tasks = pathOfExercises(lesson).map(({ step, matrix, cell }) => {
+  const path = pathOfExercises(lesson);
+  if (path.length < 2) return null;
+  const tasks = path.map(({ step, matrix, cell }) => {
     const own = lesson.chapters.steps.find((each) => each.id === step);
     const expression = lesson.expression(matrix, cell.row, cell.column);
     const operands = new Map(Expression.cellsOf(expression).map(({ value, index }) => [lesson.name(value, index), numberAt(value, index)]));
     return {
       name: matrix.name(cell.row, cell.column),
-      formulas: [own.backward].flat().filter(Boolean),
+      formulas: own.backward,
       given: [...operands].map(([name, number]) => `${name} = ${number}`).join(", "),
       number: shortNumber(matrix.number(cell.row, cell.column)),
     };
@@ -71,7 +77,7 @@ function sheetView(app) {
   return element(
     "section",
     { class: "exercise-sheet" },
-    element("h2", { text: say("trail.title", { count: tasks.length }) }),
+    element("h2", { text: say("trail.title", { count: tasks.length, ...endsOf(path) }) }),
     list("tasks", ({ name, formulas, given }) => [
       element("p", {}, formulas.flatMap((text) => [formula(text), "   "])),
       element("p", { text: given }),

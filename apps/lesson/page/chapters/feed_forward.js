@@ -50,9 +50,10 @@ function linearStep({ anatomy, queries }, { value, source, letter, symbol, famil
       top,
       result: sequencePart(symbol, value, queries, family),
     },
-    forward: `${symbol} = ${source} W_${letter}${top.length > 1 ? ` + b_${letter}` : ""}`,
+    forward: [`${symbol} = ${source} W_${letter}${top.length > 1 ? ` + b_${letter}` : ""}`],
     backward: [
       `dW_${letter} = ${source}^T d${symbol}`,
+      ...(top.length > 1 ? [`db_${letter} = colsum(d${symbol})`] : []),
       `${share?.symbol ?? `d${source}`} = d${symbol} W_${letter}^T`,
     ],
   };
@@ -70,7 +71,7 @@ function activationStep({ anatomy, layer, queries }) {
         sequencePart("G", hidden, queries, "f"),
       ]),
     },
-    forward: `G = ${activation.op}(U)`,
+    forward: [`G = ${activation.op}(U)`],
     backward: [`dU = dG ∘ ${activation.op}'(U)`],
   };
 }

@@ -1,44 +1,40 @@
-// The model as a flow, from the tokens to the loss and back: each station with a small map of its numbers
-// and one of its gradient, and a link to its step.
-import { element } from "../../../report/page/dom.js";
+// The model as a flow, from the tokens to the loss: stations with small maps of their numbers and of their
+// gradients, and arcs, read from the tape, from what is read to what is made of it.
+import { element, svgElement } from "../../../report/page/dom.js";
 import { formula } from "../../../report/page/formula.js";
+import { layerName } from "../lesson/layer_name.js";
 import { shortNumber } from "../ops/numbers.js";
 import { smallMap } from "../matrix/small_map.js";
 import { say } from "../texts/say.js";
 
 const longestOfStation = 54;
-const widestArrow = 9;
+const widthOfStation = 70; // as in special.css
+const arcs = { height: 96, least: 14, each: 9 };
 
-// By column: the stations, each the first of these matrices that the layer has: [step, matrix].
-const columns = [
-  [[["norm", "X_in"], ["residual", "X_in"], ["residual", "X"], ["embedding", "X_in"], ["embedding", "A"]]],
-  [[["norm", "X"]]],
-  [
-    [["query_rotation", "Q"], ["query", "Q"]],
-    [["key_rotation", "K"], ["key", "K"], ["key", "K_g"]],
-    [["value", "V"], ["value", "V_g"]],
-  ],
-  [[["scores", "Z"]]],
-  [[["softmax", "P"]]],
-  [[["sum", "O"]]],
-  [[["output", "Y"]]],
-  [[["residual", "R"]]],
-  [[["down", "F"]]],
-  [[["second_residual", "X_out"], ["second_norm_after", "X_out"]]],
-  [[["logits", "logits"]]],
+// Each is the first of these matrices that the layer has: [step, matrix].
+const stationPlaces = [
+  [["norm", "X_in"], ["residual", "X_in"], ["residual", "X"], ["embedding", "X_in"], ["embedding", "A"]],
+  [["norm", "X"]],
+  [["key", "X_enc"]],
+  [["query_rotation", "Q"], ["query", "Q"], ["scores", "Q"]],
+  [["key_rotation", "K"], ["key_rotation", "K_g"], ["key", "K"], ["key", "K_g"], ["scores", "Kt"]],
+  [["value", "V"], ["value", "V_g"], ["sum", "V"]],
+  [["scores", "Z"]],
+  [["softmax", "P"]],
+  [["sum", "O"]],
+  [["output", "Y"]],
+  [["residual", "R"]],
+  [["down", "F"]],
+  [["second_residual", "X_out"], ["second_norm_after", "X_out"]],
 ];
 
 export function flowOf(app) {
-  const { lesson } = app;
-  const stations = flowStations(lesson);
-  if (stations.length < 3) return null;
-  const norms = stations.map((column) => Math.hypot(...column.map(({ backward }) => backward?.norm ?? 0)));
-  const largest = Math.max(...norms);
+  const stations = stationsOf(app);
   const line = element(
     "ol",
     { class: "flow-line" },
-    stations.map((column, at) => columnOf(app, column, at, norms[at] / (largest || 1))),
-    lossStation(lesson, stations.length),
+    element("li", { class: "arcs-of-flow" }, drawnArcs(stations, edgesOf(app.lesson.tape.program, stations))),
+    stations.map(({ node }, at) => element("li", { style: `--at: ${at}` }, node)),
   );
   line.style.setProperty("--last", String(stations.length));
   const play = () => {
@@ -53,20 +49,35 @@ export function flowOf(app) {
     element("p", { class: "flow-legend" }, [
       element("span", { class: "way forward", text: say("flow.forward") }),
       element("span", { class: "way backward", text: say("flow.backward") }),
+      element("span", { text: say("flow.arcs") }),
     ]),
     line,
   );
 }
 
-// By column: [{step, forward, backward}]
-export function flowStations(lesson) {
-  return columns
-    .map((column) => column.map((places) => stationOf(lesson, places)).filter(Boolean))
-    .filter((column) => column.length > 0);
+// [{name, values, node}]: those of this layer, the layers after it as one, the logits and the loss.
+function stationsOf(app) {
+  const { lesson } = app;
+  const { anatomy, layer, tape } = lesson;
+  const own = stationPlaces.map((each) => shownAt(lesson, each)).filter(Boolean);
+  const { marked } = tape.program.dependents(layer.weights, (op) => !op.backward);
+  const later = lesson.layers.filter((path) => path !== layer.path && marked[anatomy.at(`${path}.weights`)]);
+  const logits = shownAt(lesson, [["logits", "logits"]]);
+  const matrixStation = ({ step, forward, backward }) => ({
+    name: forward.key,
+    values: [forward.value],
+    node: stationLink(app, { step, forward, backward }),
+  });
+  return [
+    ...own.map(matrixStation),
+    ...(later.length > 0 ? [laterStation(anatomy, later)] : []),
+    ...(logits ? [matrixStation(logits)] : []),
+    { name: "ℓ", values: [tape.program.loss], node: lossStation(lesson) },
+  ];
 }
 
-export function stationOf(lesson, places) {
-  for (const [id, key] of places) {
+function shownAt(lesson, all) {
+  for (const [id, key] of all) {
     const step = lesson.chapters.steps.find((each) => each.id === id);
     const pair = step && lesson.matrices(step).find(({ forward }) => forward?.key === key);
     if (pair) return { step, ...pair };
@@ -74,15 +85,13 @@ export function stationOf(lesson, places) {
   return null;
 }
 
-function columnOf(app, stations, at, share) {
-  const item = element(
-    "li",
-    {},
-    element("div", { class: "stations" }, stations.map((station) => stationLink(app, station))),
-    arrowsOf(share),
-  );
-  item.style.setProperty("--at", String(at));
-  return item;
+function laterStation(anatomy, paths) {
+  const names = [...new Set([paths[0], paths.at(-1)])].map(layerName);
+  return {
+    name: "later",
+    values: paths.map((path) => anatomy.at(path)),
+    node: element("span", { class: "station later", text: names.join(" … ") }),
+  };
 }
 
 function stationLink(app, { step, forward, backward }) {
@@ -105,20 +114,39 @@ function mapOf({ colours }, matrix, way) {
   return map;
 }
 
-// To the next column, and back: as thick as the gradient is large.
-function arrowsOf(share) {
-  const back = element("i", { class: "arrow backward" });
-  back.style.height = `${Math.max(1, Math.round(widestArrow * share))}px`;
-  return element("div", { class: "arrows", "aria-hidden": "true" }, element("i", { class: "arrow forward" }), back);
-}
-
-function lossStation(lesson, at) {
-  const item = element(
-    "li",
-    { class: "loss" },
+function lossStation(lesson) {
+  return element(
+    "span",
+    { class: "station loss" },
     element("span", { class: "symbol" }, formula("ℓ")),
     element("output", { text: shortNumber(lesson.tape.loss()) }),
   );
-  item.style.setProperty("--at", String(at));
-  return item;
+}
+
+// [[from, to]], by their places: what a station reads, with none between.
+function edgesOf(program, stations) {
+  const places = new Map(stations.flatMap(({ values }, at) => values.map((value) => [value, at])));
+  return stations.flatMap(({ values }, to) => {
+    const seen = new Set();
+    const sources = (value) =>
+      (program.makers[value]?.reads ?? []).flatMap((each) => {
+        if (seen.has(each)) return [];
+        seen.add(each);
+        const from = places.get(each) ?? to;
+        return from === to ? sources(each) : [from];
+      });
+    return [...new Set(values.flatMap(sources))].map((from) => [from, to]);
+  });
+}
+
+function drawnArcs(stations, edges) {
+  const { height, least, each } = arcs;
+  const width = widthOfStation * stations.length;
+  const x = (i) => widthOfStation * (i + 0.5);
+  const paths = edges.map(([from, to]) => {
+    const y = height - least - each * Math.abs(to - from);
+    const d = `M ${x(from)} ${height} C ${x(from)} ${y}, ${x(to)} ${y}, ${x(to)} ${height}`;
+    return svgElement("path", { d, style: `--at: ${to}`, "data-from": stations[from].name, "data-to": stations[to].name });
+  });
+  return svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, paths);
 }

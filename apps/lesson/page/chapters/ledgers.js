@@ -69,32 +69,24 @@ function ledgerOfX({ anatomy, layer, queries }) {
     },
     shares: [...inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })), ...residual],
     total: gradient,
-    ...formulasOfX(narrow ? "narrow" : linear ? "linear" : "bare", residual.length > 0),
+    backward: [`dX = ${[...parts.map(({ gradientPart }) => gradientPart.symbol), ...(residual.length > 0 ? ["dR"] : [])].join(" + ")}`],
     invariants: ["sum_of_paths"],
   };
 }
 
-// By how queries, keys and values are made of X.
-const madeOfX = {
-  linear: ["Q_{all} = X W_q, K_{all} = X W_k, V_{all} = X W_v", "dX = dQ_{all} W_q^T + dK_{all} W_k^T + dV_{all} W_v^T"],
-  narrow: ["Q_h = X_h W_q, K_h = X_h W_k, V_h = X_h W_v", "dX_h = dQ_h W_q^T + dK_h W_k^T + dV_h W_v^T"],
-  bare: ["Q_{all} = K_{all} = V_{all} = X", "dX = dQ_{all} + dK_{all} + dV_{all}"],
-};
-
-function formulasOfX(kind, hasResidual) {
-  const [forward, backward] = madeOfX[kind];
-  return { forward, backward: [hasResidual ? `${backward} + dR` : backward] };
+// What comes back from each use of a value, with the op that used it.
+export function sharesOfUses(anatomy, x) {
+  const gradient = anatomy.gradient(x);
+  if (gradient === undefined || gradient === null) return [];
+  return anatomy.addends(gradient).map((value) => ({ value, op: anatomy.originOf(value) }));
 }
 
 // What comes back to x through the ops of a scope, where x is also used elsewhere; `path` is what
 // this way is called.
 export function shareThrough(anatomy, { scope, path, symbol, x, rowNames }) {
-  const gradient = anatomy.gradient(x);
-  if (gradient === undefined) return undefined;
-  const shares = anatomy.addends(gradient);
-  const value = shares.find((share) => anatomy.originOf(share) === scope);
-  if (shares.length < 2 || value === undefined) return undefined;
-  return sharePart(anatomy, { symbol, path, x, value, rowNames });
+  const shares = sharesOfUses(anatomy, x);
+  const own = shares.find(({ op }) => op?.scope === scope);
+  return shares.length < 2 || !own ? undefined : sharePart(anatomy, { symbol, path, x, value: own.value, rowNames });
 }
 
 // dX_q of X and q; dX_{enc,k} of X_{enc} and k.
@@ -103,7 +95,7 @@ export function shareSymbol(symbol, path) {
   return below ? `d${below[1]}_{${below[2]},${path}}` : `d${symbol}_{${path}}`;
 }
 
-function sharePart(anatomy, { symbol, path, x, value, rowNames, family = "x" }) {
+export function sharePart(anatomy, { symbol, path, x, value, rowNames, family = "x" }) {
   return {
     ...sequencePart(shareSymbol(symbol, path), anatomy.adopt(value), rowNames, family),
     isShare: true,
@@ -114,7 +106,7 @@ function sharePart(anatomy, { symbol, path, x, value, rowNames, family = "x" }) 
 
 // "query", "key" or "value" of this layer.
 function pathOf(anatomy, value, layer) {
-  const scope = anatomy.originOf(value);
+  const scope = anatomy.originOf(value)?.scope;
   const isOf = (name) => {
     const own = anatomy.gradient(ownValue(layer, letters[name]));
     return scope === `${layer.path}.${name}` || value === own || anatomy.op(value)?.inputs[0] === own;
@@ -132,7 +124,7 @@ function ledgerOfMemory({ anatomy, layer, keys }) {
   const gradient = x === undefined ? undefined : anatomy.gradient(x);
   if (gradient === undefined || gradient === null) return null;
   const shares = anatomy.addends(gradient).map((value) => {
-    const [, reader, number, use] = memoryReader.exec(anatomy.originOf(value) ?? "") ?? [];
+    const [, reader, number, use] = memoryReader.exec(anatomy.originOf(value)?.scope ?? "") ?? [];
     return use && { letter: letters[use], number, value, made: ownValue(anatomy.layer(reader), letters[use]) };
   });
   if (shares.length < 2 || shares.some((share) => !share)) return null;
@@ -159,8 +151,7 @@ function ledgerOfMemory({ anatomy, layer, keys }) {
     },
     shares: shares.map(({ letter, number, value }) => ({ name: `dX_enc,${letter},${number}`, value })),
     total: gradient,
-    forward: "K_{all,l} = X_{enc} W_{k,l}, V_{all,l} = X_{enc} W_{v,l}",
-    backward: ["dX_{enc} = Σ_l (dK_{all,l} W_{k,l}^T + dV_{all,l} W_{v,l}^T)"],
+    backward: [`dX_{enc} = ${parts.map(({ gradientPart }) => gradientPart.symbol).join(" + ")}`],
     invariants: ["sum_of_paths"],
   };
 }
@@ -190,7 +181,7 @@ function ledgerOfInput({ anatomy, layer, queries }) {
       { name: "dX_in,norm", value: through },
     ],
     total: gradient,
-    forward: "R = X_{in} + Y (norm(X_{in}))",
+    forward: ["R = X_{in} + Y"],
     backward: ["dX_{in} = dR + dX_{in,norm}"],
     invariants: ["sum_of_paths"],
   };

@@ -5,7 +5,8 @@
 //     it, under its id
 //   questions: [{key, holds}] with the texts KEY.ask and KEY.answer; the first is shown whose premise
 //     holds(lesson), where it has one
-//   step(facts): what it shows of a layer: {layout, forward, backward, …} or several of these, which
+//   step(facts): what it shows of a layer: {layout, forward, backward, …}, with the rules by which its
+//     matrices are made of each other, each of which the NumPy script computes; or several of these, which
 //     may have an id, texts, questions and the key of a `why` of their own; null where this layer has
 //     nothing of the kind. Without step, the chapter is there for every layer
 //   drawing(app): {root, show()}, above the matrices; shown again for every cell that is chosen
@@ -66,6 +67,8 @@ const allChapters = [
   detectiveChapter,
 ];
 
+const rulesOfStep = ({ forward = [], backward = [] }) => ({ forward: [forward].flat(), backward: [backward].flat() });
+
 // The steps of one layer.
 export function stepsOf(document, anatomy, layerPath, order) {
   const layer = anatomy.layer(layerPath);
@@ -87,7 +90,7 @@ export function stepsOf(document, anatomy, layerPath, order) {
     [step(facts)]
       .flat()
       .filter(Boolean)
-      .map((shown) => ({ ...chapter, ...shown })),
+      .map((shown) => ({ ...chapter, ...shown, ...rulesOfStep(shown) })),
   );
   return { layer, steps, heads, queries, keys };
 }

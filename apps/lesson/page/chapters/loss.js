@@ -1,4 +1,5 @@
 // Logits and the loss, where the way back begins.
+import { sharePart, sharesOfUses } from "./ledgers.js";
 import { partsOfLinear, sequencePart } from "./parts.js";
 import { invariantHolds } from "../lesson/premises.js";
 
@@ -33,24 +34,36 @@ function logitsStep(facts) {
   if (!linear || !isLastStack(facts)) return null;
   const rowNames = logitRows(facts, logits);
   anatomy.adopt(linear.x);
-  const top = partsOfLinear(linear, "", { columnNames: vocabulary });
+  const [weight, ...bias] = partsOfLinear(linear, "", { columnNames: vocabulary });
+  const uses = sharesOfUses(anatomy, linear.weight);
+  const own = uses.length > 1 && uses.find(({ op }) => op?.op === "linear"); // it is the table of tokens, too
+  const share = own && {
+    ...sharePart(anatomy, { symbol: "W", path: "logits", x: linear.weight, value: own.value, rowNames: null }),
+    look: "weight",
+    quantity: undefined,
+    columnNames: vocabulary,
+  };
   return {
     layout: {
       kind: "product",
       left: sequencePart("H", linear.x, rowNames),
-      top,
+      top: [share ? { ...weight, gradientPart: share } : weight, ...bias],
       result: {
         ...sequencePart("logits", logits, rowNames, "p"),
         columnNames: vocabulary,
       },
     },
-    forward: `logits = H W${top.length > 1 ? " + b" : ""}`,
-    backward: ["dW = H^T dlogits", "dH = dlogits W^T"],
+    forward: [`logits = H W${bias.length > 0 ? " + b" : ""}`],
+    backward: [
+      `${share ? share.symbol : "dW"} = H^T dlogits`,
+      ...(bias.length > 0 ? ["db = colsum(dlogits)"] : []),
+      "dH = dlogits W^T",
+    ],
   };
 }
 
 function lossStep(facts) {
-  const { anatomy, vocabulary } = facts;
+  const { anatomy, vocabulary, document } = facts;
   const logits = anatomy.at("logits");
   const loss = anatomy.at("loss");
   const op = anatomy.program.ops.find((each) => each.op === "cross_entropy");
@@ -60,36 +73,38 @@ function lossStep(facts) {
     ...sequencePart("logits", logits, rowNames, "p"),
     columnNames: vocabulary,
   };
-  const losses = anatomy.adopt(op.output);
   const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
-  const [shares, wanted, apart] = ["softmax", "one_hot", "sub"].map(made);
-  const inner = (symbol, { output }, hue = "signed") => ({
+  const [shares, apart] = ["softmax", "sub"].map(made);
+  const inner = (symbol, value, hue) => ({
     ...part,
     symbol,
     hue,
     quantity: "probability",
-    value: anatomy.adopt(output),
+    value: anatomy.adopt(value),
     noGradient: true,
   });
   const within =
-    shares && wanted && apart
+    shares && apart
       ? [
-          { ...inner("p", shares, "share"), gradientPart: inner("p-y", apart) },
-          inner("y", wanted, "share"),
+          { ...inner("p", shares.output, "share"), gradientPart: inner("p-y", apart.output, "signed") },
+          inner("y", apart.inputs[1], "share"),
         ]
       : [];
+  const { targets = [] } = document.meta.texts ?? {};
+  const isPartial = targets.includes(null); // tokens without a target do not count
+  const losses = { symbol: "ℓ_t", value: anatomy.adopt(op.output), look: "column", family: "p", rowNames };
   return {
     layout: {
       kind: "stack",
       parts: [
         part,
         ...within,
-        { symbol: "ℓ_t", value: losses, look: "column", family: "p", rowNames },
+        ...(rowNames ? [losses] : []),
         { symbol: "ℓ", value: loss, look: "rows", family: "p" },
       ],
     },
-    forward: "p = softmax(logits), ℓ = -Σ_t log p_{t,target} / N",
-    backward: ["dlogits = (p - y) / N"],
+    forward: ["p = softmax(logits)", `ℓ = -Σ_${isPartial ? "{t: target}" : "t"} log p_{t,target} / n`],
+    backward: [isPartial ? "dlogits = (p - y) / n, 0 (no target)" : "dlogits = (p - y) / n"],
     invariants: ["rows_of_logits"],
   };
 }

@@ -65,9 +65,11 @@ export const finalNormChapter = {
   group: "prediction",
   questions: [{ key: "final_norm.gain" }],
   step(facts) {
-    const value = facts.anatomy.at(`${facts.layer.stack}output`);
-    if (facts.layer.isNormLast) return null; // it is that of the last block
-    return normStepOf(facts, { value, from: "X_{out}", to: "H", letter: "_h" });
+    const { anatomy, layer } = facts;
+    const value = anatomy.at(`${layer.stack}output`);
+    if (layer.isNormLast) return null; // it is that of the last block
+    const isOwn = anatomy.maker(value)?.inputs[0] === layer.blockOutput;
+    return normStepOf(facts, { value, from: isOwn ? "X_{out}" : "X_{last}", to: "H", letter: "_h" });
   },
 };
 
@@ -108,9 +110,13 @@ function normStepOf({ anatomy, queries }, { value, from, to, letter = "" }) {
     norm: { from, to, letter, epsilon: norm.epsilon, isLayerNorm },
     layout: { kind: "stack", parts },
     forward: isLayerNorm
-      ? `${to} = ${g} ∘ x̂ + b${letter}, x̂ = (${from} - μ) / ${deviation}`
-      : `${to} = ${g} ∘ x̂, x̂ = ${from} / ${deviation}`,
-    backward: [`${back} = (${changes}) / ${deviation}`],
+      ? [`${to} = ${g} ∘ x̂ + b${letter}`, `x̂ = (${from} - μ) / ${deviation}`]
+      : [`${to} = ${g} ∘ x̂`, `x̂ = ${from} / ${deviation}`],
+    backward: [
+      `${back} = (${changes}) / ${deviation}`,
+      `d${g} = colsum(x̂ ∘ d${to})`,
+      ...(norm.bias === undefined ? [] : [`db${letter} = colsum(d${to})`]),
+    ],
   };
 }
 

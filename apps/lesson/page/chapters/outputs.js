@@ -34,7 +34,7 @@ function sumStep(facts) {
         rowNames: queries,
       },
     },
-    forward: "O = P V",
+    forward: ["O = P V"],
     backward: ["dP = dO V^T", "dV = P^T dO"],
     invariants: ["two_sums"],
   };
@@ -47,7 +47,8 @@ export const concatChapter = {
   step: concatStep,
 };
 
-function concatStep({ layer, queries, width }) {
+function concatStep({ layer, queries, width, heads }) {
+  if (heads === 1) return null;
   return {
     layout: {
       kind: "stack",
@@ -63,7 +64,7 @@ function concatStep({ layer, queries, width }) {
         },
       ]),
     },
-    forward: "C = [O_0 O_1 …]",
+    forward: ["C = [O_0 O_1 …]"],
     backward: ["dO_h = dC [h]"],
   };
 }
@@ -72,7 +73,7 @@ export const outputChapter = {
   id: "output",
   group: "output",
   hasExercises: true,
-  questions: [{ key: "output.which_head" }],
+  questions: [{ key: "output.which_head", holds: ({ heads }) => heads > 1 }],
   step: outputStep,
 };
 
@@ -95,7 +96,7 @@ function outputStep({ anatomy, layer, queries, width }) {
       top,
       result,
     },
-    forward: `Y = C W_o${top.length > 1 ? " + b_o" : ""}`,
+    forward: [`Y = C W_o${top.length > 1 ? " + b_o" : ""}`],
     backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(top.length > 1 ? ["db_o = colsum(dY)"] : [])],
   };
 }

@@ -34,42 +34,36 @@ export const valueChapter = {
   step: (facts) => projectionSteps(facts, projections.value),
 };
 
-// Which of queries, keys and values a weight makes.
-function usesOf({ anatomy, layer }, weight) {
-  return Object.values(projections).filter(
-    ({ letter }) => anatomy.linearBehind(ownValue(layer, letter))?.weight === weight,
-  );
-}
-
-function projectionSteps(facts, { id, symbol: plainSymbol, letter }) {
-  const { anatomy, layer, queries, keys } = facts;
+// How queries, keys or values are made. `made`: what the map itself gives, before it is turned.
+function projectionOf({ anatomy, layer }, { symbol, letter }) {
   const value = ownValue(layer, letter);
-  const isRepeated = value !== layer[letter];
-  const symbol = isRepeated ? `${plainSymbol}_g` : plainSymbol;
   const narrow = anatomy.narrowLinearBehind(value);
   const linear = narrow ?? anatomy.linearBehind(value);
-  const names = letter === "q" ? queries : keys;
-  const source = layer.isCross && letter !== "q" ? "X_{enc}" : "X";
-  const result = { symbol, value, look: "head", family: letter, rowNames: names };
+  const isRepeated = value !== layer[letter];
+  const isRotated = anatomy.maker(value)?.op === "rotary";
+  const [name, raw] = isRepeated ? [`${symbol}_g`, `${symbol}_{g,raw}`] : [symbol, `${symbol}_{raw}`];
+  const [whole, ofHead] = layer.isCross && letter !== "q" ? ["X_{enc}", "X_{enc,h}"] : ["X", "X_{h}"];
+  const source = narrow ? ofHead : whole;
+  return { letter, value, linear, isNarrow: Boolean(narrow), isRepeated, isRotated, name, made: isRotated ? raw : name, source };
+}
+
+// Q = X W_q; or Q = X_h W_q, with the columns X_h of X that are of this head.
+function projectionSteps(facts, projection) {
+  const { anatomy, queries, keys } = facts;
+  const { id, letter } = projection;
+  const { value, linear, isNarrow, isRepeated, isRotated, name, made, source } = projectionOf(facts, projection);
   if (!linear) return [];
-  const cut = anatomy.shape(value)[3];
-  const rotated = linear.output !== value && anatomy.maker(value)?.op === "rotary";
-  const before = rotated
-    ? { ...result, symbol: `${symbol}_0`, value: unrotated(anatomy, value) }
-    : result;
-  const rotation = rotated ? [rotationStep(id, before, result)] : [];
-  if (narrow) return [narrowStep(facts, { id, letter, linear, result: before }), ...rotation];
-  const top = partsOfLinear(linear, `_${letter}`, { cut });
-  const hasBias = top.length > 1;
-  const left = sequencePart(source, linear.x, names);
-  const share = shareThrough(anatomy, {
-    scope: `${layer.path}.${id}`,
-    path: letter,
-    symbol: source,
-    x: linear.x,
-    rowNames: names,
-  });
-  const whole = share?.symbol ?? `d${source}`;
+  const rowNames = letter === "q" ? queries : keys;
+  const result = { symbol: name, value, look: "head", family: letter, rowNames };
+  const before = isRotated ? { ...result, symbol: made, value: unrotated(anatomy, value) } : result;
+  const [, outOfHead, inOfHead] = anatomy.shape(linear.weight);
+  const ofHead = isNarrow ? { cut: inOfHead } : {};
+  const left = { ...sequencePart(source, linear.x, rowNames), ...ofHead };
+  const top = isNarrow
+    ? partsOfLinear(linear, `_${letter}`, { cut: outOfHead }).map((part, i) => (i === 0 ? { ...part, look: "weightOfThree" } : part))
+    : partsOfLinear(linear, `_${letter}`, { cut: anatomy.shape(value)[3] });
+  const { scope } = anatomy.op(linear.output);
+  const share = shareThrough(anatomy, { scope, path: letter, symbol: source, x: linear.x, rowNames });
   const headShare = {
     ...left,
     symbol: shareSymbol(source, `${letter},h`),
@@ -78,73 +72,43 @@ function projectionSteps(facts, { id, symbol: plainSymbol, letter }) {
     gradient: { ...before, value: anatomy.gradient(before.value), of: before.value },
     weight: top[0],
   };
-  const hasHeads = anatomy.shape(value)[2] > 1 && headShare.gradient.value !== undefined;
-  const gradientPart = hasHeads ? headShare : share;
+  const isSum = !isNarrow && anatomy.shape(value)[2] > 1 && headShare.gradient.value !== undefined;
+  const gradientPart = isSum ? headShare : share && { ...share, ...ofHead };
+  const whole = share?.symbol ?? `d${source}`;
   const back = gradientPart?.symbol ?? whole;
-  const uses = usesOf(facts, linear.weight).map((use) =>
-    use.letter === letter ? before.symbol : use.symbol,
-  );
-  const ofUses = (text) => uses.map(text).join(" + ");
+  const all = Object.values(projections).map((each) => projectionOf(facts, each));
+  const uses = all.filter((each) => each.linear?.weight === linear.weight);
+  const isShared = uses.length > 1;
+  const arriving = uses.filter((use) => use.source === source).map((use) => `d${use.made}`);
+  const ofShared = isRepeated ? [`d${name} = Σ_h d${projection.symbol}_h`] : [];
   const step = {
     id,
-    why: uses.length > 1 ? "projection.why_shared" : undefined,
-    sharesWeight: uses.length > 1,
+    why: isNarrow ? "projection.why_narrow" : isShared ? "projection.why_shared" : undefined,
+    sharesWeight: isShared,
     layout: {
       kind: "product",
       left: gradientPart ? { ...left, gradientPart } : left,
       top,
       result: before,
     },
-    forward: `${before.symbol} = ${source} W_${letter}${hasBias ? ` + b_${letter}` : ""}`,
+    forward: [`${made} = ${source} W_${letter}${top.length > 1 ? ` + b_${letter}` : ""}`],
     backward: [
-      `dW_${letter} = ${ofUses((use) => `${source}^T d${use}`)}`,
-      ...(hasBias ? [`db_${letter} = ${ofUses((use) => `colsum(d${use})`)}`] : []),
-      `${back} = d${before.symbol} W_${letter}^T`,
-      ...(hasHeads ? [`${whole} = Σ_h ${back}`] : []),
-      ...(isRepeated ? [`d${symbol} = Σ_h d${plainSymbol}_h`] : []),
+      `dW_${letter} = ${uses.map((use) => `${use.source}^T d${use.made}`).join(" + ")}`,
+      ...(top.length > 1 ? [`db_${letter} = ${uses.map((use) => `colsum(d${use.made})`).join(" + ")}`] : []),
+      `${back} = ${isSum || arriving.length === 1 ? `d${made}` : `(${arriving.join(" + ")})`} W_${letter}^T`,
+      ...(isSum && !isShared ? [`${whole} = Σ_h ${back}`] : []),
+      ...(isRotated ? [] : ofShared),
     ],
-    invariants: letter === "k" && uses.length === 1 ? ["key_bias"] : undefined,
+    invariants: letter === "k" && !isShared ? ["key_bias"] : undefined,
   };
-  return [step, ...rotation];
-}
-
-// Q = X_h W_q, with the columns X_h of X that are of this head.
-function narrowStep({ anatomy, layer, queries }, { id, letter, linear, result }) {
-  const { x, weight, bias } = linear;
-  const cut = anatomy.shape(weight)[1];
-  const source = layer.isCross && letter !== "q" ? "X_{enc,h}" : "X_{h}";
-  const way = { scope: `${layer.path}.${id}`, path: letter, symbol: source, x };
-  const left = { ...sequencePart(source, x, result.rowNames ?? queries), cut };
-  const share = shareThrough(anatomy, { ...way, rowNames: left.rowNames });
-  const back = share?.symbol ?? `d${source}`;
-  const top = [
-    { symbol: `W_${letter}`, value: weight, look: "mapOfThree", family: "w" },
-    { symbol: `b_${letter}`, value: bias, look: "rows", family: "w", cut: anatomy.shape(weight)[2] },
-  ].filter(({ value }) => value !== undefined);
-  const to = result.symbol;
-  return {
-    id,
-    why: "projection.why_narrow",
-    layout: {
-      kind: "product",
-      left: share ? { ...left, gradientPart: { ...share, cut } } : left,
-      top,
-      result,
-    },
-    forward: `${to} = ${source} W_${letter}${bias === undefined ? "" : ` + b_${letter}`}`,
-    backward: [
-      `dW_${letter} = ${source}^T d${to}`,
-      ...(bias === undefined ? [] : [`db_${letter} = colsum(d${to})`]),
-      `${back} = d${to} W_${letter}^T`,
-    ],
-  };
+  return [step, ...(isRotated ? [rotationStep(id, before, result, ofShared)] : [])];
 }
 
 function unrotated(anatomy, value) {
   return anatomy.adopt(anatomy.maker(value).inputs[0]);
 }
 
-function rotationStep(id, before, after) {
+function rotationStep(id, before, after, ofShared) {
   return {
     id: `${id}_rotation`,
     texts: "rotation",
@@ -152,8 +116,8 @@ function rotationStep(id, before, after) {
     questions: [{ key: "rotation.gradient" }],
     hasExercises: false,
     layout: { kind: "stack", parts: ofQuantity("rotated", [before, after]) },
-    forward: `${after.symbol}_t = R_t ${before.symbol}_t`,
-    backward: [`d${before.symbol}_t = R_t^T d${after.symbol}_t`],
+    forward: [`${after.symbol} [t] = R_t ${before.symbol} [t]`],
+    backward: [`d${before.symbol} [t] = R_t^T d${after.symbol} [t]`, ...ofShared],
   };
 }
 
@@ -172,7 +136,8 @@ function hasOwnKeys({ anatomy, layer }) {
   return anatomy.shape(layer.ownK)[2] === anatomy.shape(layer.q)[2];
 }
 
-function headsStep({ anatomy, layer, queries, keys }) {
+function headsStep({ anatomy, layer, queries, keys, heads }) {
+  if (heads === 1) return null;
   const all = Object.values(projections).map(({ symbol, letter }) => ({
     symbol: `${symbol}_{all}`,
     value: ownValue(layer, letter),
@@ -183,7 +148,7 @@ function headsStep({ anatomy, layer, queries, keys }) {
   }));
   return {
     layout: { kind: "stack", parts: all },
-    forward: "Q_{all} = [Q_0 Q_1 …]",
+    forward: ["Q_{all} = [Q_0 Q_1 …]"],
     backward: ["dQ_{all} = [dQ_0 dQ_1 …]"],
   };
 }

@@ -1,5 +1,6 @@
 // The sums on the residual stream.
 import { ofQuantity, sequencePart } from "./parts.js";
+import { shareSymbol, sharesOfUses } from "./ledgers.js";
 import { areEqual } from "../lesson/premises.js";
 
 export const residualChapter = {
@@ -27,8 +28,8 @@ function residualStep({ anatomy, layer, queries }) {
         sequencePart("R", anatomy.adopt(sum), queries),
       ]),
     },
-    forward: `R = ${input} + Y`,
-    backward: ["dY = dR", `d${input} ← dR`],
+    forward: [`R = ${input} + Y`],
+    backward: ["dY = dR", ...ruleOfSum(anatomy, { x: layer.input, symbol: input, past: "dR" })],
   };
 }
 
@@ -54,7 +55,19 @@ function secondResidualStep({ anatomy, layer, queries }) {
         sequencePart(output, anatomy.adopt(value), queries),
       ]),
     },
-    forward: `${output} = ${input} + F`,
-    backward: [`dF = d${output}`, `d${input} ← d${output}`],
+    forward: [`${output} = ${input} + F`],
+    backward: [`dF = d${output}`, ...ruleOfSum(anatomy, { x: sum.inputs[0], symbol: input, past: `d${output}` })],
   };
+}
+
+const pathsOfScope = { query: "q", key: "k", value: "v", up: "1" };
+
+// What comes past a layer, and through each of its uses of x: dX_in = dR + dX_in,norm.
+function ruleOfSum(anatomy, { x, symbol, past }) {
+  const shares = sharesOfUses(anatomy, x).map(({ op }) => {
+    const part = /norm$/.test(op?.op ?? "") ? "norm" : pathsOfScope[op?.scope?.split(".").at(-1)];
+    return part && shareSymbol(symbol, part);
+  });
+  const through = shares.filter(Boolean);
+  return through.length === shares.length - 1 ? [`d${symbol} = ${[past, ...through].join(" + ")}`] : [];
 }

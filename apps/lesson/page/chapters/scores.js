@@ -32,7 +32,7 @@ function scoresStep(facts) {
       top: [{ symbol: "K^T", value: layer.k, look: "headTurned", family: "k", columnNames: keys }],
       result: raw,
     },
-    forward: "Z = Q K^T",
+    forward: ["Z = Q K^T"],
     backward: ["dQ = dZ K", "dK = dZ^T Q"],
   };
 }
@@ -58,7 +58,7 @@ function scaleStep(facts) {
   const after = layer.positionBias === undefined ? scores : scaled;
   return {
     layout: { kind: "stack", parts: [raw, after] },
-    forward: `${after.symbol} = Z / √d_k`,
+    forward: [`${after.symbol} = Z / √d_k`],
     backward: [`dZ = d${after.symbol} / √d_k`],
   };
 }
@@ -78,10 +78,12 @@ function positionBiasStep(facts) {
   const value = anatomy.adopt(unbroadcast(anatomy, layer.positionBias));
   const rank = anatomy.shape(value).length;
   const bias = { ...scores, symbol: "B", value, look: rank === 4 ? "map" : "mapOfThree" };
+  const before = hasScale ? scaled : raw;
+  const isLearned = anatomy.gradient(value) !== undefined;
   return {
-    layout: { kind: "stack", parts: [hasScale ? scaled : raw, bias, scores] },
-    forward: `S = ${hasScale ? "Z_c" : "Z"} + B`,
-    backward: ["dB = dS"],
+    layout: { kind: "stack", parts: [before, bias, scores] },
+    forward: [`S = ${before.symbol} + B`],
+    backward: [`d${before.symbol} = dS`, ...(isLearned ? ["dB = dS"] : [])],
   };
 }
 
@@ -104,7 +106,7 @@ function maskStep(facts) {
   return {
     why: `mask.why_${reason}`,
     layout: { kind: "stack", parts: [scores, masked] },
-    forward: `S_m = S + M, M_{ij} = -∞ (${hidden})`,
+    forward: ["S_m = S + M", `M_{ij} = -∞ (${hidden})`],
     backward: [`dS = dS_m, 0 (${hidden})`],
   };
 }

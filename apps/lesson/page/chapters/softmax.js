@@ -31,7 +31,7 @@ function softmaxStep(facts) {
   return {
     drawing: budgetOf,
     layout: { kind: "stack", parts: [masked, exponentials, weights] },
-    forward: `E = exp(${masked.symbol} - rowmax(${masked.symbol})), P = E / rowsum(E)`,
+    forward: [`E = exp(${masked.symbol} - rowmax(${masked.symbol}))`, "P = E / rowsum(E)"],
     backward: [`d${masked.symbol} = P ∘ (dP - rowsum(P ∘ dP))`],
     invariants: ["rows_of_weights", "rows_of_scores", "two_sums", "nothing_above"],
   };

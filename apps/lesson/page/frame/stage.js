@@ -102,7 +102,7 @@ function slideOf(app, { matrix, row, column }, slide) {
   );
   const question = slide > isRevealedAt ? questionNow(lesson) : null;
   return [
-    formulaOnStage(formulaOf(lesson.step, matrix)),
+    formulaOnStage(ruleOf(lesson.step, matrix)),
     element("div", { class: "stage-maps" }, figures),
     element("div", { class: "stage-arithmetic", role: "status" }, arithmeticOnStage(app, { matrix, row, column, expression, slide })),
     question &&
@@ -124,10 +124,10 @@ function matricesWith(lesson, operands, own) {
   return all.filter(isOperand);
 }
 
-// dQ = dZ K of dQ; of what the forward pass makes, its formula.
-function formulaOf({ forward, backward }, { symbol, isGradient }) {
-  const own = [backward].flat().filter(Boolean).find((text) => text.startsWith(`${symbol} `));
-  return (isGradient && own) || (isGradient ? [backward].flat()[0] : forward) || symbol;
+// dQ = dZ K of dQ; of what no rule makes, its name.
+function ruleOf({ forward, backward }, { symbol, isGradient }) {
+  const name = symbol.replace("^T", "");
+  return (isGradient ? backward : forward).find((rule) => rule.startsWith(`${name} `)) ?? symbol;
 }
 
 function mapOnStage(app, matrix) {

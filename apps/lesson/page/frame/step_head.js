@@ -6,7 +6,7 @@ import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger_table.js";
 import { mistakeNote } from "./mistake_note.js";
 import { layerName } from "../lesson/layer_name.js";
-import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
+import { numpyScript } from "../matrix/numpy_script.js";
 import { withTerms } from "./terms.js";
 import { whatPasses } from "./way_back.js";
 import { say, stepText } from "../texts/say.js";
@@ -23,7 +23,7 @@ export function stepHead(app) {
       lesson.layers.length > 1 ? layerSelect(app) : null,
       isOfHeads(lesson) ? headTabs(app) : null,
       step.layout ? zoomButton(app) : null,
-      step.layout && computesSomething(lesson) ? numpyButton(app) : null,
+      step.layout ? numpyButton(app) : null,
       stepButtons(app),
     ),
     element(

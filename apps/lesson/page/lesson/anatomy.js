@@ -175,11 +175,11 @@ export class Anatomy {
     let bias;
     if (this.op(at)?.op === "add") {
       const [first, second] = this.op(at).inputs;
-      const isBias = (value) => this.op(value)?.op !== "scale";
+      const isBias = (value) => !["scale", "matmul"].includes(this.maker(value)?.op);
       [at, bias] = isBias(first) ? [second, first] : [first, second];
     }
     const op = this.op(at);
-    if (op?.op !== "scale") return { raw: at, scaled: at, positionBias: bias };
+    if (op?.op !== "scale") return { raw: this.adopt(at), scaled: at, positionBias: bias };
     return {
       raw: this.adopt(op.inputs[0]),
       scaled: at === scores ? at : this.adopt(at),
@@ -207,10 +207,8 @@ export class Anatomy {
     return op.inputs.flatMap((value) => this.addends(value, false));
   }
 
-  // The path of the forward op whose backward made a value.
+  // The forward op whose backward made a value.
   originOf(value) {
-    const op = this.maker(value);
-    if (op?.backward_of === undefined) return null;
-    return this.program.ops[op.backward_of].scope ?? "";
+    return this.program.ops[this.maker(value)?.backward_of] ?? null;
   }
 }

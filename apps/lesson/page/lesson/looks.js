@@ -37,6 +37,10 @@ const looks = {
   mapOfThree(shape, head, headsOfQueries) {
     return looks.map([1, shape[0], shape[1], shape[2]], head, headsOfQueries);
   },
+  // one head of [heads, out, in], as it multiplies
+  weightOfThree(shape, head, headsOfQueries) {
+    return turned(looks.mapOfThree(shape, head, headsOfQueries));
+  },
   // a weight [out, in] as it multiplies: in rows, out columns
   weight([out, inner]) {
     return { rows: inner, columns: out, start: 0, rowStride: 1, columnStride: inner };

@@ -66,6 +66,7 @@ class Matrix {
     this.of = part.of;
     this.hue = part.hue ?? "signed";
     this.family = part.family;
+    this.largestOfRows = [];
     this.scaledWith = []; // the matrices of the step that have the same scale
     this.largest = largestMagnitude(this.dataShown(), grid);
     // What gets the full colour; more where this is drawn on one scale with others.
@@ -162,9 +163,31 @@ class Matrix {
     return [this.rowName(row), this.columnName(column)].filter(Boolean).join(" → ");
   }
 
+  // Whether a number is what rounding leaves of a 0: in its row, or in a gradient beside all others. A share may be as
+  // small as it likes.
+  isRounding(row, column) {
+    const x = Math.abs(this.number(row, column));
+    if (this.hue !== "signed" || x === 0) return false;
+    if (this.isGradient && x <= roundingOf(this.lesson)) return true;
+    return x < 1e-14 * this.largestOfRow(row);
+  }
+
+  largestOfRow(row) {
+    this.largestOfRows[row] ??= Array.from({ length: this.grid.columns }, (_, column) => Math.abs(this.number(row, column)))
+      .filter(Number.isFinite)
+      .reduce((a, b) => Math.max(a, b), 0);
+    return this.largestOfRows[row];
+  }
+
+  // As it is shown: 0 where it is rounding.
+  rounded(row, column) {
+    return this.isRounding(row, column) ? 0 : this.number(row, column);
+  }
+
   // The exponent of the power of ten that cells leave out; 0 where shortNumber needs none.
   get exponent() {
     const { largest } = this;
+    if (this.isGradient && largest <= roundingOf(this.lesson)) return 0;
     if (!(largest > 0) || (largest >= plain.from && largest < plain.below)) return 0;
     return Math.max(Math.floor(Math.log10(largest)), plain.leastExponent);
   }
@@ -172,12 +195,12 @@ class Matrix {
   // The text of a cell: the number divided by that power of ten, in few digits.
   cellText(row, column) {
     if (this.isHiddenCell(row, column)) return "?";
-    return shortNumber(this.number(row, column) / 10 ** this.exponent);
+    return shortNumber(this.rounded(row, column) / 10 ** this.exponent);
   }
 
   // The number in few digits.
   text(row, column) {
-    return this.isHiddenCell(row, column) ? "?" : shortNumber(this.number(row, column));
+    return this.isHiddenCell(row, column) ? "?" : shortNumber(this.rounded(row, column));
   }
 
   describe(row, column) {

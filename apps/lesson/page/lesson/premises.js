@@ -1,6 +1,7 @@
 // What a question takes for granted: whether it is so, by the numbers that the page shows now.
 import { invariantsOf } from "./invariants.js";
 import { roundingOf } from "./reasons.js";
+import { keyOf } from "./symbols.js";
 
 const equalWithin = 1e-9; // of the largest number
 
@@ -22,6 +23,12 @@ export function isRowZero(lesson, key, row) {
   if (!matrix) return false;
   const most = roundingOf(lesson);
   return everyCell({ ...matrix.grid, rows: 1 }, (_, at) => Math.abs(matrix.number(row, at)) <= most);
+}
+
+export function hasZeroRow(lesson, symbol) {
+  const matrix = symbol && lesson.matrix(keyOf(symbol));
+  const rows = Array.from({ length: matrix?.grid.rows ?? 0 }, (_, row) => row);
+  return rows.some((row) => isRowZero(lesson, matrix.key, row));
 }
 
 // One matrix is a multiple of another.

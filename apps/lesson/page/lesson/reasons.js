@@ -7,7 +7,7 @@ export function reasonForZero(lesson, matrix, row, column) {
   if (number === -Infinity || (number === 0 && isMasked(lesson, matrix, row, column))) {
     return { id: matrix.isGradient || number === 0 ? "masked" : "hidden" };
   }
-  if (!matrix.isGradient) return isRounding(matrix, number) ? { id: "rounding" } : null;
+  if (!matrix.isGradient) return matrix.isRounding(row, column) ? { id: "rounding" } : null;
   const size = Math.abs(number);
   if (size <= roundingOf(lesson)) return structural(lesson, matrix, row, column);
   if (matrix.family === "p" && isScores(lesson, matrix) && size < 1e-3 * matrix.largest) {
@@ -20,11 +20,6 @@ export function reasonForZero(lesson, matrix, row, column) {
   return size < 1e-3 * matrix.largest
     ? { id: "small", part: (size / matrix.largest).toPrecision(2) }
     : null;
-}
-
-// Of a number that is none of a softmax, whose shares may be as small as they like.
-function isRounding({ hue, largest }, number) {
-  return hue === "signed" && number !== 0 && Math.abs(number) < 1e-14 * largest;
 }
 
 const isScores = ({ layer }, matrix) =>

@@ -65,7 +65,7 @@ export function indexOfTokens({ anatomy, layer }) {
 }
 
 // A class token may stand before what was embedded.
-function embeddingBehind(anatomy, value) {
+export function embeddingBehind(anatomy, value) {
   const op = anatomy.maker(value);
   const made = op?.op === "concat" ? op.inputs.map((input) => anatomy.maker(input)) : [op];
   return made.find((each) => each?.op === "embedding") ?? null;

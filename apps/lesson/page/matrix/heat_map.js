@@ -2,7 +2,6 @@
 // keys move.
 import { colourBytes, isDeep } from "./colours.js";
 import { element } from "../../../report/page/dom.js";
-import { indexIn } from "../lesson/looks.js";
 import { marksOf, paintMarks } from "./marks.js";
 import { isFocusOfReader } from "../frame/focus.js";
 import { beforeNextFrame } from "../frame/next_frame.js";
@@ -125,7 +124,7 @@ export class HeatMap {
   // The matrix with one pixel for a cell.
   pixels() {
     const { matrix, colours } = this;
-    const { grid, data } = matrix;
+    const { grid } = matrix;
     const canvas = this.onePixelEach;
     if (canvas.width !== grid.columns) canvas.width = grid.columns;
     if (canvas.height !== grid.rows) canvas.height = grid.rows;
@@ -135,7 +134,7 @@ export class HeatMap {
     for (let row = 0; row < grid.rows; row++) {
       for (let column = 0; column < grid.columns; column++, at += 4) {
         const isHidden = matrix.isHiddenCell(row, column);
-        write(isHidden ? NaN : data[indexIn(grid, row, column)], image.data, at);
+        write(isHidden ? NaN : matrix.rounded(row, column), image.data, at);
       }
     }
     canvas.getContext("2d").putImageData(image, 0, 0);
@@ -188,13 +187,13 @@ export class HeatMap {
 
   paintNumbers(context, font) {
     const { matrix, colours, cellWidth, cellHeight, left, top } = this;
-    const { grid, data, size } = matrix;
+    const { grid, size } = matrix;
     context.font = `${font}px ${colours.font}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (let row = 0; row < grid.rows; row++) {
       for (let column = 0; column < grid.columns; column++) {
-        const x = data[indexIn(grid, row, column)];
+        const x = matrix.rounded(row, column);
         const at = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight];
         const isHidden = matrix.isHiddenCell(row, column);
         const ink = isDeep(x, size, matrix.hue) && !isHidden ? colours.onDeep : colours.ink;

@@ -1,105 +1,212 @@
-// A step as a script for NumPy: its matrices, the lines that make one of them from the others, and
-// what the page has, to compare.
+// A step as a script for NumPy: its matrices, its rules as lines of Python, and what the page has, to compare.
+import { partsOf } from "../chapters/parts.js";
 import { keyOf } from "../lesson/symbols.js";
 import { fullNumber } from "../ops/numbers.js";
 import { indexOfTokens } from "../lesson/sequences.js";
 
-// By step: lines of Python. A name ending in "_" is computed here.
-const linesOf = {
-  embedding: ({ tokens }) => [
-    ...(tokens ? [`A_ = W_E[[${tokens.join(", ")}]]`] : []),
-    "X_in_ = A + e",
-  ],
-  norm: normLines,
-  norm_after: normLines,
-  second_norm: normLines,
-  second_norm_after: normLines,
-  final_norm: normLines,
-  query: (facts) => projection("q", facts),
-  key: (facts) => projection("k", facts),
-  value: (facts) => projection("v", facts),
-  scores: () => ["Z_ = Q @ Kt", "dQ_ = dZ @ Kt.T", "dKt_ = Q.T @ dZ"],
-  scale: ({ factor }) => [`S_ = Z * ${factor}`, `dZ_ = dS * ${factor}`],
-  mask: () => ["S_m_ = np.where(np.isinf(S_m), S_m, S)", "dS_ = np.where(np.isinf(S_m), 0, dS_m)"],
-  softmax: ({ scores: S }) => [
-    `E_ = np.exp(${S} - ${S}.max(axis=1, keepdims=True))`,
-    "P_ = E_ / E_.sum(axis=1, keepdims=True)",
-    `d${S}_ = P * (dP - (P * dP).sum(axis=1, keepdims=True))`,
-  ],
-  sum: () => ["O_ = P @ V", "dP_ = dO @ V.T", "dV_ = P.T @ dO"],
-  output: () => [...linear("C", "o", "Y"), "dC_ = dY @ W_o.T"],
-  query_rotation: () => rotation("Q"),
-  key_rotation: () => rotation("K"),
-  concat: ({ band }) => [`O_ = C[:, ${band}]`, `dO_ = dC[:, ${band}]`],
-  ledger: ({ shares }) => [`dX_ = ${shares.join(" + ")}`],
-  ledger_memory: ({ shares }) => [`dX_enc_ = ${shares.join(" + ")}`],
-  ledger_input: () => ["dX_in_ = dR + dX_in_norm"],
-  residual: ({ sum }) => [sum, "dY_ = dR"],
-  second_residual: ({ sum, result }) => [sum, `dF_ = d${result}`],
-  activation: ({ activation }) => activationLines(activation),
-  up: ({ source, back }) => [...linear(source, "1", "U"), `${back}_ = dU @ W_1.T`],
-  logits: () => ["logits_ = H @ W + b", "dH_ = dlogits @ W.T"],
-  loss: ({ counted }) => [
-    "exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))",
-    "p_ = exponentials / exponentials.sum(axis=1, keepdims=True)",
-    `counted = np.array([${counted.join(", ")}])[:, None]`,
-    "dlogits_ = (p - y) * counted / counted.sum()",
-  ],
-  down: () => [...linear("G", "2", "F"), "dG_ = dF @ W_2.T"],
+// What a rule may call, and what must be defined before it.
+const helpers = {
+  exp: "exp = np.exp",
+  rowsum: "rowsum = lambda x: x.sum(axis=1, keepdims=True)",
+  rowmax: "rowmax = lambda x: x.max(axis=1, keepdims=True)",
+  rowmean: "rowmean = lambda x: x.mean(axis=1, keepdims=True)",
+  colsum: "colsum = lambda x: x.sum(axis=0, keepdims=True)",
+  softmax: "softmax = lambda x: exp(x - rowmax(x)) / rowsum(exp(x - rowmax(x)))",
+  relu: "relu = lambda x: np.maximum(x, 0)",
+  relu_slope: "relu_slope = lambda x: x > 0",
+  sigmoid: "sigmoid = lambda x: 1 / (1 + np.exp(-x))",
+  silu: "silu = lambda x: x * sigmoid(x)",
+  silu_slope: "silu_slope = lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x)))",
+  normal: "normal = np.vectorize(lambda x: __import__('math').erfc(-x / np.sqrt(2)) / 2)",
+  gelu: "gelu = lambda x: x * normal(x)",
+  gelu_slope: "gelu_slope = lambda x: normal(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)",
 };
 
-const linear = (x, letter, y) => [
-  `${y}_ = ${x} @ W_${letter} + b_${letter}`,
-  `dW_${letter}_ = ${x}.T @ d${y}`,
-  `db_${letter}_ = d${y}.sum(axis=0, keepdims=True)`,
-];
-
-const projection = (letter, { result, back, sharesWeight }) => [
-  ...linear("X", letter, result).slice(0, sharesWeight ? 1 : undefined),
-  `${back}_ = d${result} @ W_${letter}.T`,
-];
-
-// x̂ and what a layer norm, or an RMS norm, makes of it.
-function normLines({ norm: { from, to, letter, epsilon, isLayerNorm } }) {
-  const [x, made] = [from, to].map((symbol) => symbol.replace(/[{}]/g, ""));
-  const centred = isLayerNorm ? `(${x} - ${x}.mean(axis=1, keepdims=True))` : x;
-  const square = isLayerNorm
-    ? `${x}.var(axis=1, keepdims=True)`
-    : `(${x} ** 2).mean(axis=1, keepdims=True)`;
-  const bias = isLayerNorm ? ` + b${letter}` : "";
-  return [`${made}_ = g${letter} * ${centred} / np.sqrt(${square} + ${epsilon})${bias}`];
+// Names of numbers and of arrays that no matrix shows: {name: line}.
+function constantsOf(lesson) {
+  const { step, layer, anatomy, tape, state } = lesson;
+  const width = anatomy.shape(layer.q)[3];
+  const found = { d_k: `d_k = ${width}`, band: `band = slice(${state.head * width}, ${(state.head + 1) * width})` };
+  if (step.norm) {
+    const x = pythonName(step.norm.from);
+    found.mu = `mu = ${x}.mean(axis=1, keepdims=True)`;
+    found.sigma = `sigma = ${x}.std(axis=1, keepdims=True)`;
+    found.epsilon = `epsilon = ${step.norm.epsilon}`;
+  }
+  const tokens = indexOfTokens(lesson);
+  if (tokens !== undefined && anatomy.at("class_token") === undefined) {
+    found.token = `token = [${tape.values[tokens].data.join(", ")}]`;
+    found.one_hot = "one_hot = np.eye(len(W_E))[token]";
+  }
+  const { targets = [0] } = lesson.document.meta.texts ?? {};
+  const counted = targets.map((target) => (target === null ? 0 : 1));
+  found.counted = `counted = np.array([${counted.join(", ")}])[:, None]`;
+  found.n = "n = counted.sum()";
+  found.M = "M = np.where(np.isinf(S_m), -np.inf, 0)";
+  return found;
 }
 
-// R_t turns pairs of numbers by the angle t 10000^(-2i / D).
-const rotation = (x) => [
-  `pairs = np.arange(${x}_0.shape[1] // 2)`,
-  `angles = np.outer(np.arange(len(${x}_0)), 10000.0 ** (-2 * pairs / ${x}_0.shape[1]))`,
-  "turn = np.exp(1j * angles)",
+// Rules that are no arithmetic of whole matrices: [pattern, lines].
+const turn = [
+  "pairs = np.arange($2.shape[1] // 2)",
+  "turn = np.exp(1j * np.outer(np.arange(len($2)), 10000.0 ** (-2 * pairs / $2.shape[1])))",
   "complexes = lambda x: x[:, 0::2] + 1j * x[:, 1::2]",
   "pairwise = lambda z: np.stack([z.real, z.imag], axis=2).reshape(len(z), -1)",
-  `${x}_ = pairwise(complexes(${x}_0) * turn)`,
-  `d${x}_0_ = pairwise(complexes(d${x}) * turn.conj())`,
+];
+/** @type {[RegExp, string[]][]} */
+const special = [
+  [/^(\S+) = (\S+) \[token_t\]$/, ["$1_ = $2[token]"]],
+  [/^(\S+) = Σ_\{t: token_t = v\} (\S+)(.*)$/, ["$1_ = one_hot.T @ $2$3"]],
+  [/^(\S+) = R_t (\S+)$/, [...turn, "$1_ = pairwise(complexes($2) * turn)"]],
+  [/^(\S+) = R_t\^T (\S+)$/, [...turn, "$1_ = pairwise(complexes($2) * turn.conj())"]],
+  [/^C = \[O_0 O_1 …\]$/, ["O_ = C[:, band]"]],
+  [/^dO_h = dC \[h\]$/, ["dO_ = dC[:, band]"]],
+  [/^(\S+) = (.*), 0 \(no target\)$/, ["$1_ = $2 * counted"]],
+  [/^(\S+) = (\S+), 0 \(.*\)$/, ["$1_ = np.where(np.isinf(M), 0, $2)"]],
 ];
 
-// G = f(U), dU = dG ∘ f'(U).
-const slopes = {
-  relu: ["f = lambda x: np.maximum(x, 0)", "slope = lambda x: x > 0"],
-  silu: [
-    "sigmoid = lambda x: 1 / (1 + np.exp(-x))",
-    "f = lambda x: x * sigmoid(x)",
-    "slope = lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x)))",
-  ],
-  gelu: [
-    "from math import erfc",
-    "normal = np.vectorize(lambda x: erfc(-x / np.sqrt(2)) / 2)",
-    "f = lambda x: x * normal(x)",
-    "slope = lambda x: normal(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)",
-  ],
-};
+const word = /d?\p{L}\u0302?\p{L}*(?:_\{[^}]*\}|_\w+)?'?|\^T|\^2|[\d.]+|\S/gu;
+const pythonSigns = { "∘": " * ", "+": " + ", "-": " - ", "/": " / ", "(": "(", ")": ")", "^T": ".T", "^2": " ** 2", "√": "np.sqrt" };
+const greek = { μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat" };
 
-function activationLines({ op, attributes }) {
-  if (!slopes[op] || attributes.tanh) return [];
-  return [...slopes[op], "G_ = f(U)", "dU_ = dG * slope(U)"];
+// dX_in,norm has another than in addresses.
+const pythonName = (symbol) => greek[symbol] ?? keyOf(symbol).replaceAll(",", "_").replace("'", "_slope");
+const isPythonName = (name) => /^[A-Za-z_]\w*$/.test(name);
+
+// "dQ = dZ K" is dQ_ = dZ @ K; what stands side by side is a product of matrices.
+function pythonOf(text) {
+  let made = "";
+  let isAfterFactor = false;
+  let isRoot = false;
+  for (const [token] of text.matchAll(word)) {
+    const isName = /^[\p{L}\d]/u.test(token);
+    if (isAfterFactor && (isName || token === "√" || (token === "(" && !/\w$/.test(made)))) made += " @ ";
+    made += isName ? (isRoot ? `(${pythonName(token)})` : pythonName(token)) : (pythonSigns[token] ?? token);
+    isRoot = token === "√";
+    isAfterFactor = isName || [")", "^T", "^2"].includes(token);
+  }
+  return made;
+}
+
+function linesOf(rule) {
+  const text = rule.replace(/ \[[tv]\]/g, "").replace(" [0]", "[[0]]");
+  const found = special.find(([pattern]) => pattern.test(text));
+  if (!found) return [text.replace(/^(.*?) = (.*)$/, (_, made, of) => `${pythonName(made)}_ = ${pythonOf(of)}`)];
+  const [pattern, lines] = found;
+  const [, ...parts] = pattern.exec(text);
+  const written = parts.map((part) => pythonOf(part));
+  return lines.map((line) => line.replace(/\$(\d)/g, (_, i) => written[i - 1]));
+}
+
+const namesIn = (line) => line.match(/(?<![\w.'])[A-Za-z]\w*/g) ?? [];
+
+// What the names in the rules of a step stand for: a matrix of the step, or of another, perhaps turned as Kᵀ.
+class Names {
+  constructor(lesson) {
+    this.lesson = lesson;
+    this.own = matricesOf(lesson, lesson.step);
+    this.constants = constantsOf(lesson);
+    this.matrices = new Set(this.own.values()); // those that the script needs
+    this.lines = new Set(); // and what it defines before the rules
+  }
+
+  // {matrix, isTurned}, or undefined.
+  find(name) {
+    const matrix = this.own.get(name);
+    const turned = this.own.get(`${name}t`);
+    const found = matrix ?? turned ?? this.elsewhere(name);
+    return found && { matrix: found, isTurned: !matrix && Boolean(turned) };
+  }
+
+  elsewhere(name) {
+    const { lesson } = this;
+    const isHere = ({ symbol, gradientPart }) =>
+      [symbol, gradientPart?.symbol ?? `d${symbol}`].some((each) => pythonName(each) === name);
+    const step = lesson.chapters.steps.find((each) => partsOf(each).some(isHere));
+    return step && matricesOf(lesson, step).get(name);
+  }
+
+  // Whether the script can have all that a line of Python reads.
+  needs(line) {
+    const names = namesIn(line).filter((name) => !pythonWords.includes(name));
+    const isKnown = (name) => name in helpers || name in this.constants || name === "x_hat" || this.find(name);
+    if (!names.every(isKnown)) return false;
+    for (const name of names) {
+      const found = this.find(name);
+      if (found) this.matrices.add(found.matrix);
+      else if (name !== "x_hat") this.define(helpers[name] ?? this.constants[name]);
+    }
+    return true;
+  }
+
+  define(line) {
+    if (this.lines.has(line)) return;
+    const [name, of] = line.split(" = ");
+    for (const each of namesIn(of)) if (each !== name && (each in helpers || each in this.constants)) this.needs(each);
+    for (const each of namesIn(of)) if (this.own.has(each)) this.matrices.add(this.own.get(each));
+    this.lines.add(line);
+  }
+
+  // K is Kt.T where the step shows the transpose.
+  turned(line) {
+    return line.replace(/(?<![\w.'])[A-Za-z]\w*(\.T)?/g, (all, isTurned) => {
+      const name = isTurned ? all.slice(0, -2) : all;
+      return this.find(name)?.isTurned ? `${name}t${isTurned ? "" : ".T"}` : all;
+    });
+  }
+}
+
+const pythonWords = ["np", "lambda", "x", "z", "axis", "keepdims", "True", "pairs", "turn", "complexes", "pairwise", "len"];
+
+const matricesOf = (lesson, step) =>
+  new Map(
+    lesson
+      .matrices(step)
+      .flatMap(({ forward, backward }) => [forward, backward])
+      .filter((matrix) => matrix && isPythonName(pythonName(matrix.symbol)))
+      .map((matrix) => [pythonName(matrix.symbol), matrix]),
+  );
+
+// {names, lines, compared}: what is computed, and the names of the matrices that it makes again.
+function computedIn(lesson) {
+  const { step } = lesson;
+  const names = new Names(lesson);
+  const compared = [];
+  // What is called x̂ in a rule has a rule of its own, which stands first.
+  const rules = [...step.forward, ...step.backward].sort((a, b) => Number(b.startsWith("x̂")) - Number(a.startsWith("x̂")));
+  const lines = rules.flatMap((rule) => {
+    const written = linesOf(rule);
+    const [made, of] = written.at(-1).split("_ = ");
+    const { matrix, isTurned } = names.find(made) ?? {};
+    const isOwn = made === "x_hat" || (matrix && names.own.has(pythonName(matrix.symbol)));
+    if (!isOwn || !/^[ -~]*$/.test(written.join("")) || !names.needs(of)) return [];
+    if (made === "x_hat") return [`x_hat = ${of}`];
+    compared.push(pythonName(matrix.symbol));
+    const line = isTurned ? `${made}t_ = (${names.turned(of)}).T` : `${made}_ = ${names.turned(of)}`;
+    return [...written.slice(0, -1), line];
+  });
+  return { names, lines, compared };
+}
+
+export function numpyScript(lesson) {
+  const { step, layer } = lesson;
+  const { names, lines, compared } = computedIn(lesson);
+  return [
+    `# ${lesson.document.meta.name.replace(/\s+/g, " ")}: ${layer.path}, head ${lesson.state.head}`,
+    `# ${[...step.forward, ...step.backward].join("; ")}`,
+    "import numpy as np",
+    "",
+    'np.seterr(invalid="ignore")',
+    "",
+    ...[...names.matrices].map(arrayOf),
+    "",
+    ...names.lines,
+    ...lines,
+    "",
+    "# the largest difference from what the page shows",
+    ...compared.map((name) => `print("${name}", np.abs(np.nan_to_num(${name}_ - ${name})).max())`),
+    "",
+  ].join("\n");
 }
 
 const pythonNumber = (x) =>
@@ -111,103 +218,4 @@ function arrayOf(matrix) {
     Array.from({ length: columns }, (_, column) => pythonNumber(matrix.numberShown(row, column)));
   const lines = Array.from({ length: rows }, (_, row) => `    [${line(row).join(", ")}],`);
   return `${pythonName(matrix.symbol)} = np.array([\n${lines.join("\n")}\n])`;
-}
-
-// dX_in,norm has another than in addresses.
-const pythonName = (symbol) => keyOf(symbol).replaceAll(",", "_");
-const isPythonName = (name) => /^[A-Za-z_]\w*$/.test(name);
-
-// Whether something of a step can be computed from the rest of it.
-export function computesSomething(lesson) {
-  return computedIn(lesson).compared.length > 0;
-}
-
-function computedIn(lesson) {
-  const { step } = lesson;
-  const matrices = lesson
-    .matrices()
-    .flatMap(({ forward, backward }) => [forward, backward])
-    .filter((matrix) => matrix && isPythonName(pythonName(matrix.symbol)));
-  const known = new Set(matrices.map(({ symbol }) => pythonName(symbol)));
-  const lines = (linesOf[step.id]?.(factsOf(lesson)) ?? []).map((text) =>
-    withoutMissing(text, known),
-  );
-  const usable = lines.filter((text) => namesIn(text).every((name) => known.has(name)));
-  const made = usable.map((text) => text.split(" = ")[0].slice(0, -1));
-  const compared = made.filter((name) => known.has(name) && usable.some(makes(name)));
-  return { matrices, usable, compared };
-}
-
-export function numpyScript(lesson) {
-  const { step, layer } = lesson;
-  const { matrices, usable, compared } = computedIn(lesson);
-  const checks = compared.map(
-    (name) => `print("${name}", np.abs(np.nan_to_num(${name}_ - ${name})).max())`,
-  );
-  return [
-    `# ${lesson.document.meta.name.replace(/\s+/g, " ")}: ${layer.path}, head ${lesson.state.head}`,
-    `# ${[step.forward, step.backward].flat().filter(Boolean).join("; ")}`,
-    "import numpy as np",
-    "",
-    'np.seterr(invalid="ignore")',
-    "",
-    ...matrices.map(arrayOf),
-    "",
-    ...usable,
-    "",
-    "# the largest difference from what the page shows",
-    ...checks,
-    "",
-  ].join("\n");
-}
-
-const makes = (name) => (text) => text.startsWith(`${name}_ = `);
-
-// What the lines of a step depend on.
-function factsOf(lesson) {
-  const { step, layer, anatomy, state, tape } = lesson;
-  const hasMask = layer.masked !== undefined && layer.masked !== layer.scores;
-  const width = anatomy.shape(layer.q)[3];
-  const tokens = indexOfTokens(lesson);
-  const hasClassToken = anatomy.at("class_token") !== undefined;
-  const { targets = [] } = lesson.document.meta.texts ?? {};
-  return {
-    result: pythonName(resultOf(step)?.symbol ?? ""),
-    sum: sumLine(step.layout),
-    sharesWeight: step.sharesWeight,
-    source: pythonName(step.layout?.left?.symbol ?? ""),
-    back: pythonName(step.layout?.left?.gradientPart?.symbol ?? `d${step.layout?.left?.symbol}`),
-    counted: targets.map((target) => (target === null ? 0 : 1)),
-    factor: layer.scale,
-    scores: hasMask ? "S_m" : "S",
-    norm: step.norm,
-    band: `${state.head * width}:${(state.head + 1) * width}`,
-    shares: (step.shares ?? []).map(({ name }) => name.replaceAll(",", "_")),
-    activation: layer.hidden === undefined ? null : anatomy.maker(layer.hidden),
-    tokens: tokens === undefined || hasClassToken ? null : [...tape.values[tokens].data],
-  };
-}
-
-const resultOf = ({ layout }) => layout?.result ?? layout?.parts.at(-1);
-
-// R_ = X_in + Y
-function sumLine(layout) {
-  const names = (layout?.parts ?? []).map(({ symbol }) => pythonName(symbol));
-  return `${names.at(-1)}_ = ${names.slice(0, -1).join(" + ")}`;
-}
-
-// Without a bias there is nothing to add; keys and values of another sequence have another X.
-function withoutMissing(text, known) {
-  const source = ["X_enc", "X_h", "X_enc_h"].find((name) => known.has(name));
-  const withX = source ? text.replace(/\bX\b/g, source) : text;
-  return withX.replace(/ \+ b(_\w+)?$/, (bias) => (known.has(bias.slice(3)) ? bias : ""));
-}
-
-// The names of matrices that a line reads, and that it is compared with: not helpers, as `turn`,
-// attributes, as .T, nor what the line before made.
-function namesIn(text) {
-  const [made, madeOf = ""] = text.split(" = ");
-  const read = madeOf.match(/(?<![\w.])(?:d?[A-Z]\w*|db_\w+|b_\w+|p|y|d?logits)\b/g) ?? [];
-  const names = read.filter((name) => !["True", "None", "E_"].includes(name));
-  return made.endsWith("_") ? [made.slice(0, -1), ...names] : names;
 }

@@ -136,7 +136,7 @@ export class StepView {
       return map ? this.figure(matrix, map) : this.missing(each.part, each.forward);
     });
     const board = element("div", { class: "board" }, figures);
-    const formulas = [step[direction]].flat().filter(Boolean).map(formula);
+    const formulas = step[direction].map(formula);
     const root = element(
       "section",
       { class: `side ${direction}`, "aria-label": say(`matrix.${direction}`) },

@@ -60,10 +60,8 @@ export function shortNumber(x) {
   return withMinusSign(x.toFixed(decimals));
 }
 
-// All 17 digits, as they are copied: the double comes back from them.
+// As many digits as tell the double from all others: −1.44, 0.1.
 /** @param {number} x */
 export function fullNumber(x) {
-  const special = specialNumber(x);
-  if (special) return special;
-  return x === 0 ? "0" : x.toPrecision(17);
+  return specialNumber(x) ?? String(x === 0 ? 0 : x);
 }

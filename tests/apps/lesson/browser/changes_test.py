@@ -93,7 +93,7 @@ def test_the_formula_of_the_mask_says_which_keys_it_hides():
                                 (engine.rotary(), {"window": 3}, "j > i ∨ i - j > 3")):
         Page(lesson, step="mask", **state)
         formulas = browser.script("return pageTests.all('main math').map((math) => math.getAttribute('aria-label'))")
-        wanted = {f"S_m = S + M, M_{{ij}} = -∞ ({rule})", f"dS = dS_m, 0 ({rule})"}
+        wanted = {f"M_{{ij}} = -∞ ({rule})", f"dS = dS_m, 0 ({rule})"}
         expect(wanted <= set(formulas), f"{lesson.name}, {state}: {formulas}")
 
 
@@ -202,7 +202,7 @@ def test_an_edit_is_taken_back():
         cell = {"key": key, "row": 4, "column": 0}
         before = page.loss()
         put_in(page, cell, "0.75")
-        expect_equal(page.cells([cell])[0]["number"], "0.75000000000000000", f"{key}: what was put in")
+        expect_equal(page.cells([cell])[0]["number"], "0.75", f"{key}: what was put in")
         expect(page.loss() != before, f"{key}: the loss does not follow")
         expect_equal(edits_in_address(page), 1, f"{key}: edits in the address")
         said = browser.script("return document.querySelector('aside .arithmetic').textContent")

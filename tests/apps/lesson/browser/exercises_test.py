@@ -188,7 +188,7 @@ def test_the_path_leads_from_the_loss_to_the_queries():
             if at < len(PATH):
                 browser.script("document.querySelector('.verdict a').click()")
         said = browser.script("return document.querySelector('.verdict').textContent")
-        expect("from the loss to W_q" in said, f"{lesson.name}: in the end it says {said!r}")
+        expect("from dlogits to dW_q" in said, f"{lesson.name}: in the end it says {said!r}")
 
 
 def test_a_sheet_for_paper_has_blanks_and_solutions():

@@ -4,6 +4,7 @@ import itertools
 
 import browser
 import engine
+from exports_test import expect_rules
 from page import Page
 from report import expect, expect_equal
 
@@ -70,14 +71,12 @@ def expect_page(name: str, lesson: engine.Lesson, wanted: dict, *looks) -> None:
     page = Page(lesson)
     for layer in dict.fromkeys((page.layers()[0], page.layers()[-1])):
         shown = set()
-        for where, state, (bad, cells, *_) in page.every_step("badMarks", "lastCells", *looks, layer=layer,
-                                                              head=page.heads(layer) - 1):
+        for where, state, (bad, matrices, script, *_) in page.every_step(
+                "badMarks", "numberedMatrices", "numpyScript", *looks, layer=layer, head=page.heads(layer) - 1):
             shown.add(state["step"])
-            keys = [cell["key"] for cell in cells]
+            keys = [matrix["key"] for matrix in matrices]
             expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
-            for cell in cells:
-                said = f"{cell['number']}, by differences {cell['numeric']}"
-                expect(cell["verdict"] != "bad", f"{where}, {cell['name']}: {said}")
+            expect_rules(page, where, matrices, script)
             expect(not bad, f"{where}: marked as wrong: {bad}")
         if layer == page.layers()[-1]:
             expect_equal({step: step in shown for step in wanted}, wanted, f"{name}, {layer}: its steps")

@@ -180,6 +180,7 @@ window.pageTests = (() => {
       name: text("#cell-name"),
       place: text("aside .place"),
       number: text("#cell-value"),
+      shown: text("aside header .number"),
       arithmetic: text("#cell-arithmetic"),
       result: markOf("aside .result"),
       operands,

@@ -167,6 +167,24 @@ def test_the_opening_runs_forward_and_then_back():
     expect(all(0 < each["duration"] < 300 for each in timings), f"{timings}")
 
 
+ARCS_OF_FLOW = "X_in X, X Q, X K, X V, Q Z, K Z, Z P, P O, V O, O Y, X_in R, Y R, R F, R X_out, F X_out"
+OF_MEMORY = ARCS_OF_FLOW.replace("X K, X V", "X_enc K, X_enc V")
+
+# By what one page after the other shows: the arcs that the model has.
+FLOWS = [
+    (engine.three_words, "blocks.0.attention", f"{ARCS_OF_FLOW}, X_out logits, logits ℓ"),
+    (engine.decoder, "blocks.0.attention", f"{ARCS_OF_FLOW}, X_out later, X_out logits, later logits, logits ℓ"),
+    (engine.encoder_decoder, "decoder.blocks.0.cross_attention", f"{OF_MEMORY}, X_out logits, logits ℓ"),
+]
+
+
+def test_the_arcs_of_the_opening_are_those_of_the_tape():
+    for lesson, layer, arcs in FLOWS:
+        Page(lesson(), step="glance", layer=layer)
+        found = browser.script("""return pageTests.all('.arcs-of-flow path').map(({ dataset }) => `${dataset.from} ${dataset.to}`)""")
+        expect_equal(sorted(found), sorted(arcs.split(", ")), layer)
+
+
 def test_a_station_of_the_opening_leads_to_its_step():
     for lesson in (engine.three_words(), engine.rotary(), engine.encoder_decoder(), engine.classifier()):
         page = Page(lesson, step="glance")

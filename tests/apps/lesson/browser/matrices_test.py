@@ -144,14 +144,15 @@ def test_rows_have_the_names_of_the_tokens_they_are_of():
         expect_equal(cell["place"], f"{names[0]} → {names[last]}", f"{lesson.name}, {cell['name']}: its place")
 
 
-def test_a_number_that_is_rounding_alone_is_told_to_be_so():
-    """On the blackboard two terms of Q cancel but for the last bit."""
+def test_a_number_that_is_rounding_alone_is_shown_as_0_and_told_to_be_so():
+    """In three words two terms of Q cancel but for the last bit."""
     page = Page(engine.three_words(), step="query")
     cells = page.cells([{"key": "Q", "row": row, "column": column} for row in range(3) for column in range(2)])
     noise = [cell for cell in cells if 0 < abs(arithmetic.number(cell["number"])) < 1e-14]
     expect(noise, "no number is rounding alone")
     for cell in cells:
         expect_equal(cell["reason"], "rounding" if cell in noise else None, f"{cell['name']}, {cell['number']}")
+        expect_equal(cell["shown"] == "0", cell in noise, f"{cell['name']}, {cell['number']}: what is shown")
 
 
 def test_the_arithmetic_shown_gives_the_cell():

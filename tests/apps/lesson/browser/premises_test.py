@@ -95,10 +95,11 @@ PREMISES = {
     "Would the layer below learn if attention passed nothing back?":
         lambda s: s.is_sum_of_shares() and not s.is_zero(s.numbers("dR")),
     "How is dR shared between what came in and Y?": lambda s: s.rows["dY"] == s.rows["dR"],
-    "Why do the rows of dX_in sum to 0 before the residual is added?":
+    "Why does each row of the first gradient sum to 0?":
         lambda s: s.rows_sum_to_zero(s.gradient_of_first()),
     "What of a row is lost?": Step.is_at_right_angle,
     "Why do dA and de get the same gradient?": lambda s: s.rows["dA"] == s.rows["de"],
+    "Which rows of dW_E are zero?": lambda s: any(s.is_zero(row) for key in s.rows if key.startswith("dW_E") for row in s.rows[key]),
     "Does one head's gradient reach another's band here?": lambda s: len(s.rows["K_all"][0]) == len(s.rows["Q_all"][0]),
     "What gradient does a band of K get that several heads share?":
         lambda s: len(s.rows["K_all"][0]) < len(s.rows["Q_all"][0]),
@@ -107,7 +108,7 @@ PREMISES = {
 # Of these nothing has to be so, or the answer says itself where.
 ALWAYS = {
     "What does a score give back to its query?", "Who adds to the gradient of one key?",
-    "Who adds to the gradient of row j of V?", "Which rows of dW_E are zero?",
+    "Who adds to the gradient of row j of V?",
     "Why is dW_q a product of X and dQ?", "Which of Q, K and V gets its gradient without softmax?",
     "How does the gradient go back through a rotation?", "What does concatenation do to the gradient?",
     "Which head does the loss want to change most?", "Does row i of U depend on other tokens?",
