@@ -26,10 +26,11 @@ struct Fact {
     text = text_of(unit);
   }
   // What people read instead of the value: "35/40".
-  Fact(std::string its_key, Text its_name, Json its_value, std::string its_text)
+  template <class T>
+  Fact(std::string its_key, Text its_name, const T& its_value, std::string its_text)
       : key(std::move(its_key)),
         name(std::move(its_name)),
-        value(std::move(its_value)),
+        value(json_value(its_value)),
         text(std::move(its_text)) {}
 
   std::string key;
