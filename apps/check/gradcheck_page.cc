@@ -20,8 +20,8 @@ std::string catches_of(const MutationReport& report) {
   for (size_t i = 0; i < report.results.size(); ++i) {
     const MutationResult& r = report.results[i];
     if (r.killed) {
-      rows.push_back({escaped(r.mutant.to_text()), std::string(mistake_name(r.mutant.kind)),
-                      escaped(r.example), escaped(r.how)});
+      rows.push_back({escaped(r.mutant.to_text()), name_of(r.mutant.kind), escaped(r.example),
+                      escaped(r.how)});
     }
     const std::string& name = r.mutant.function;
     const bool is_last = i + 1 == report.results.size();

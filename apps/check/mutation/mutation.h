@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "framework/core/text/names.h"
 #include "framework/core/text/terminal.h"
 #include "framework/graph/op.h"
 #include "framework/ops/support/op_examples.h"
@@ -34,8 +36,20 @@ enum class MistakeKind {
   kOverwritten,   // one gradient instead of the sum of two
   kOneElement,    // one element with an error of a thousandth
 };
-inline constexpr int kMistakeKinds = 11;
-std::string_view mistake_name(MistakeKind kind);  // "swapped operands"
+template <>
+inline constexpr Named<MistakeKind> kNames<MistakeKind>[] = {
+    {"sign", MistakeKind::kSign},
+    {"factor", MistakeKind::kFactor},
+    {"dropped term", MistakeKind::kDroppedTerm},
+    {"swapped operands", MistakeKind::kSwapped},
+    {"transposed", MistakeKind::kTransposed},
+    {"missing broadcast sum", MistakeKind::kMissingSum},
+    {"missing mask", MistakeKind::kMissingMask},
+    {"missing scale", MistakeKind::kMissingScale},
+    {"stale saved tensor", MistakeKind::kStale},
+    {"overwritten gradient", MistakeKind::kOverwritten},
+    {"one element", MistakeKind::kOneElement}};
+inline constexpr size_t kMistakeKinds = std::size(kNames<MistakeKind>);
 
 // One op of a backward formula is run wrongly.
 struct StepMistake {

@@ -34,7 +34,7 @@ std::string table_key() {
   for (size_t kind = 0; kind < kMistakeKinds; ++kind) {
     if (kind % kInLine == 0) lines.emplace_back();
     lines.back().push_back(absl::StrCat(std::string(1, letter_of(kind)), ": ",
-                                        std::string(mistake_name(static_cast<MistakeKind>(kind)))));
+                                        name_of(static_cast<MistakeKind>(kind))));
   }
   return aligned(lines, {.left = kInLine});
 }

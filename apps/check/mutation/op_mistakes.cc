@@ -166,34 +166,6 @@ constexpr GradientMistake kGradientMistakes[] = {
 
 }  // namespace
 
-std::string_view mistake_name(MistakeKind kind) {
-  switch (kind) {
-    case MistakeKind::kSign:
-      return "sign";
-    case MistakeKind::kFactor:
-      return "factor";
-    case MistakeKind::kDroppedTerm:
-      return "dropped term";
-    case MistakeKind::kSwapped:
-      return "swapped operands";
-    case MistakeKind::kTransposed:
-      return "transposed";
-    case MistakeKind::kMissingSum:
-      return "missing broadcast sum";
-    case MistakeKind::kMissingMask:
-      return "missing mask";
-    case MistakeKind::kMissingScale:
-      return "missing scale";
-    case MistakeKind::kStale:
-      return "stale saved tensor";
-    case MistakeKind::kOverwritten:
-      return "overwritten gradient";
-    case MistakeKind::kOneElement:
-      return "one element";
-  }
-  return "";
-}
-
 std::span<const StepMistake> step_mistakes() { return kStepMistakes; }
 std::span<const GradientMistake> gradient_mistakes() { return kGradientMistakes; }
 

@@ -136,7 +136,7 @@ std::string table_text(const StepRecording& recording) {
   for (size_t i = 0; i < recording.entries.size(); ++i) {
     const StepEntry& entry = recording.entries[i];
     const std::string here =
-        absl::StrCat(name_of_part(entry.part), entry.path.empty() ? "" : ", ", entry.path);
+        absl::StrCat(name_of(entry.part), entry.path.empty() ? "" : ", ", entry.path);
     if (here != head) absl::StrAppend(&text, here, "\n");
     head = here;
     const NumberRange range = range_of(entry.output.array());
@@ -163,7 +163,7 @@ Json range_json(const NumberRange& range) {
 }
 
 Json entry_json(const StepEntry& entry) {
-  Json json = {{"op", entry.op}, {"part", name_of_part(entry.part)}, {"path", entry.path}};
+  Json json = {{"op", entry.op}, {"part", name_of(entry.part)}, {"path", entry.path}};
   if (!entry.within.empty()) json["within"] = entry.within;
   json["dtype"] = dtype_name(entry.output.dtype());
   json["shape"] = json_sizes(entry.output.shape());

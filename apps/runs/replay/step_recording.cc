@@ -207,41 +207,14 @@ void record_update(Trainer& trainer, const Config& config, const BatchGradients&
 
 }  // namespace
 
-std::string name_of_part(StepPart part) {
-  switch (part) {
-    case StepPart::kForward:
-      return "forward";
-    case StepPart::kBackward:
-      return "backward";
-    case StepPart::kNorm:
-      return "gradient norm";
-    case StepPart::kUpdate:
-      return "update";
-    case StepPart::kEvaluation:
-      return "evaluation";
-  }
-  return "";
-}
-
 std::string StepEntry::describe() const {
-  const std::string where = path.empty() ? "" : absl::StrCat(", in ", path);
-  switch (part) {
-    case StepPart::kForward:
-      return absl::StrCat(op, " (forward", where, ")");
-    case StepPart::kEvaluation:
-      return absl::StrCat(op, " (evaluation", where, ")");
-    case StepPart::kBackward:
-      if (within.empty()) {
-        return absl::StrCat(op, " (backward, where gradients are added up", where, ")");
-      }
-      return absl::StrCat(op, " (backward", within == op ? "" : absl::StrCat(" of ", within), where,
-                          ")");
-    case StepPart::kNorm:
-      return "the norm of the gradient";
-    case StepPart::kUpdate:
-      return absl::StrCat(op, " (update of ", path, ")");
-  }
-  return op;
+  if (part == StepPart::kNorm) return "the norm of the gradient";
+  if (part == StepPart::kUpdate) return absl::StrCat(op, " (update of ", path, ")");
+  std::string where = name_of(part);
+  if (part == StepPart::kBackward && within.empty()) where += ", where gradients are added up";
+  if (part == StepPart::kBackward && !within.empty() && within != op) where += " of " + within;
+  if (!path.empty()) where += ", in " + path;
+  return absl::StrCat(op, " (", where, ")");
 }
 
 size_t StepRecording::first_bad() const {

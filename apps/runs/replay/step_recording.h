@@ -4,13 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/text/names.h"
 #include "framework/graph/tensor.h"
 #include "train/loop/trainer.h"
 
 namespace qkv {
 
 enum class StepPart { kForward, kBackward, kNorm, kUpdate, kEvaluation };
-std::string name_of_part(StepPart part);  // "forward"
+template <>
+inline constexpr Named<StepPart> kNames<StepPart>[] = {{"forward", StepPart::kForward},
+                                                       {"backward", StepPart::kBackward},
+                                                       {"gradient norm", StepPart::kNorm},
+                                                       {"update", StepPart::kUpdate},
+                                                       {"evaluation", StepPart::kEvaluation}};
 
 // An operand of a computed number.
 struct StepOperand {

@@ -60,11 +60,11 @@ void expect_listed_equivalents_survive(const MutationReport& report) {
 }
 
 void expect_every_kind_of_mistake(const MutationReport& report) {
-  for (int kind = 0; kind < kMistakeKinds; ++kind) {
+  for (size_t kind = 0; kind < kMistakeKinds; ++kind) {
     const auto made = std::ranges::count_if(report.results, [&](const MutationResult& r) {
       return r.killed && r.mutant.kind == static_cast<MistakeKind>(kind);
     });
-    EXPECT_GT(made, 0) << mistake_name(static_cast<MistakeKind>(kind));
+    EXPECT_GT(made, 0) << name_of(static_cast<MistakeKind>(kind));
   }
 }
 
