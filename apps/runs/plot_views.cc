@@ -142,8 +142,7 @@ std::string plot_text(const Plot& plot, bool is_logarithmic, int64_t columns, bo
   const LineChart chart = chart_of(plot, is_logarithmic);
   const TextChartStyle style = {.columns = std::max<int64_t>(20, columns - kTextChartMargin),
                                 .rows = kRows,
-                                .has_colours = has_colours,
-                                .has_lines = true};
+                                .has_colours = has_colours};
   // Escape sequences of colours take no columns: the marks stand before the aligned lines.
   std::vector<std::vector<std::string>> rows = {{"", "last", "smallest", "at", "largest", "at"}};
   const int64_t room = std::max<int64_t>(12, columns - kColumnsOfNumbers);

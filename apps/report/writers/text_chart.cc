@@ -38,7 +38,7 @@ struct Cell {
 };
 
 bool is_dotted(const LineChart& chart, size_t series, const TextChartStyle& style) {
-  if (!style.has_lines || chart.series[series].has_marks) return false;
+  if (chart.series[series].has_marks) return false;
   const auto is_line = [](const Series& each) { return !each.has_marks; };
   return style.has_colours || std::ranges::count_if(chart.series, is_line) == 1;
 }
@@ -97,7 +97,7 @@ class Canvas {
       if (!x_.shows(series.x[i]) || !y_.shows(series.y[i])) continue;
       const int64_t column = std::lround(x_.place(series.x[i]) * static_cast<double>(columns - 1));
       const int64_t row = std::lround((1 - y_.place(series.y[i])) * static_cast<double>(rows - 1));
-      const bool joins = style_.has_lines && !series.has_marks && !is_first;
+      const bool joins = !series.has_marks && !is_first;
       // So many steps that none leaves a cell out.
       const int64_t steps =
           joins ? std::max(std::abs(column - last_column), std::abs(row - last_row)) : 0;

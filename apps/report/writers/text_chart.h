@@ -7,13 +7,12 @@
 
 namespace qkv {
 
-// How a chart is drawn in a terminal. A line has the dots of Braille characters where colours tell
-// it from others, or where there is only one; otherwise its own mark in each cell. Points that have
-// marks are marks.
+// How a chart is drawn in a terminal. A series without marks is a line. A line has the dots of
+// Braille characters where colours tell it from others, or where there is only one; otherwise its
+// own mark in each cell. Points that have marks are marks.
 struct TextChartStyle {
   int64_t columns = 60, rows = 12;  // of the drawing, without the numbers at its edges
   bool has_colours = false;
-  bool has_lines = false;  // between the points of a series without marks
 };
 
 // The drawing alone: neither its title nor what the marks mean.

@@ -293,7 +293,7 @@ TEST(TextChartTest, LinesHaveDotsAndMarksLieAbove) {
       .title = "",
       .series = {{"a", {0, 1, 2, 3}, {0, 3, 1, 2}},
                  {.name = "b", .x = {0, 1, 2, 3}, .y = {3, 0, 2.5, 3}, .has_marks = false}}};
-  EXPECT_EQ(text_chart(chart, {.columns = 12, .rows = 4, .has_lines = true}),
+  EXPECT_EQ(text_chart(chart, {.columns = 12, .rows = 4}),
             "         3 │⠱⡀  ●  ⡠⠔⠒⠊⠉\n"
             "           │ ⠱⡀   ⡰⠁   ●\n"
             "           │  ⠱⡀ ⡰⠁●\n"
