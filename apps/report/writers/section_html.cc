@@ -191,6 +191,15 @@ std::string source_html(const Source& source) {
 
 namespace {
 
+std::string command_of(const Report& report) {
+  std::string command = absl::StrCat("./qkv lab ", report.name);
+  if (report.is_control) command += " --control";
+  for (const auto& [name, value] : report.options) {
+    absl::StrAppend(&command, " --", name, " ", value);
+  }
+  return command;
+}
+
 // Why the measurements have no picture.
 std::string no_picture_html(const Section& section, Language language) {
   if (!section.figures.empty() || section.findings.empty()) return "";
@@ -198,8 +207,7 @@ std::string no_picture_html(const Section& section, Language language) {
   return element("p", why.in(language), "soft");
 }
 
-}  // namespace
-
+// All of a section, to be read from above; the table of measurements is folded.
 std::string section_html(const Report& report, const Section& section, bool beside_index) {
   const std::string name = absl::StrCat(report.name, ".", section.name);
   std::string html = absl::StrCat("<section id=\"", escaped(section.name), "\">\n",
@@ -217,6 +225,32 @@ std::string section_html(const Report& report, const Section& section, bool besi
     return findings_html(section, language) + code_html(name, language);
   });
   return html + "</section>\n";
+}
+
+}  // namespace
+
+std::string links_to_other_pages(std::span<const char> notes) {
+  std::string html = absl::StrCat("<nav class=\"top\"><a href=\"index.html\">",
+                                  in_both(say("All labs")), "</a>\n");
+  for (const char letter : notes) {
+    absl::StrAppend(&html, "<a href=\"", file_of_note(letter), "\">", in_both(name_of_note(letter)),
+                    "</a>\n");
+  }
+  return html + "</nav>\n";
+}
+
+std::string report_page(const Report& report, Language language, bool beside_index) {
+  std::string body = beside_index ? links_to_other_pages(letters_of({&report, 1})) : "";
+  absl::StrAppend(&body, element("h1", report.name), "<p>", in_both(report.question), "</p>\n");
+  for (const Section& section : report.sections) {
+    body += section_html(report, section, beside_index);
+  }
+  absl::StrAppend(&body, "<p class=\"soft\">", in_both(legend_of({&report, 1})), "</p>\n");
+  if (report.measures_time) {
+    absl::StrAppend(&body, "<p class=\"soft\">", in_both(times_differ()), "</p>\n");
+  }
+  body += element("p", command_of(report), "soft");
+  return page_in_both(report.name, body, language);
 }
 
 }  // namespace qkv

@@ -33,7 +33,4 @@ std::string links_to_other_pages(std::span<const char> notes);
 const std::map<std::string, std::string>& sliders_of_sections();
 const std::map<std::string, std::string>& code_of_sections();
 
-// All of a section, to be read from above; the table of measurements is folded.
-std::string section_html(const Report& report, const Section& section, bool beside_index);
-
 }  // namespace qkv
