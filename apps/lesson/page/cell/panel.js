@@ -30,14 +30,14 @@ export class CellPanel {
     if (!isThere) {
       const hint = element("p", { class: "hint", text: say("cell.choose") });
       this.root.replaceChildren(...[hint, suggestions(this.app)].filter(Boolean));
-      return { chosen: null, lit: [], fed: [], isSum: false };
+      return { chosen: null, lit: [], fed: [] };
     }
     const { row, column } = cell;
     const index = matrix.index(row, column);
     const expression = lesson.expression(matrix, row, column);
     if (matrix.isHiddenCell(row, column)) {
       this.root.replaceChildren(...exercisePanel(this.app, matrix, row, column, expression));
-      return { chosen: cell, lit: [], fed: [], isSum: false };
+      return { chosen: cell, lit: [], fed: [] };
     }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
     const way = wayBack(lesson, matrix);
@@ -59,8 +59,7 @@ export class CellPanel {
         editorOf(this.app, matrix, row, column),
       ].filter(Boolean),
     );
-    const isSum = expression.kind === "sum";
-    return { chosen: cell, lit: Expression.cellsOf(expression), fed, isSum };
+    return { chosen: cell, lit: Expression.cellsOf(expression), fed };
   }
 
   heading(matrix, row, column) {

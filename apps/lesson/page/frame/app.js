@@ -10,7 +10,6 @@ import { header } from "./header.js";
 import { showKeys } from "./keys.js";
 import { onAddress, setAddress } from "./place.js";
 import { prepareStage, stageMove, stageOf } from "./stage.js";
-import { Motion } from "../matrix/motion.js";
 import { pictureOf } from "../chapters/picture.js";
 import { stepHead } from "./step_head.js";
 import { StepView } from "../matrix/step_view.js";
@@ -61,7 +60,6 @@ export class App {
       this.scrolled = null;
     });
     this.steps = new StepView(this);
-    this.motion = new Motion(root);
     onAddress(root, (address) => this.visit(address));
     document.addEventListener("keydown", (event) => this.keyPressed(event));
     window.addEventListener("beforeprint", () => this.panel.idle.finish());
@@ -237,7 +235,6 @@ export class App {
     clearTimeout(this.addressTimer);
     this.addressTimer = setTimeout(() => this.writeState(), addressDelay);
     this.showCell();
-    this.motion.show(this.steps.maps, this.marks);
   }
 
   // A state that is shown already.

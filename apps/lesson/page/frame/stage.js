@@ -17,7 +17,7 @@ const most = { matrices: 4, width: 190, height: 95 };
 const captionOnStage = 44;
 const betweenMaps = 48;
 const largerNames = 1.6; // than beside the panel
-const noMarks = { chosen: null, lit: [], fed: [], isSum: false };
+const noMarks = { chosen: null, lit: [], fed: [] };
 
 const slideNow = ({ state }) => Number(state.slide ?? 0);
 

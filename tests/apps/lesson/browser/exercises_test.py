@@ -72,23 +72,22 @@ TOOLTIP = """
 
 
 def test_nothing_tells_the_number_of_a_hidden_cell():
-    for lesson in (engine.decoder(), engine.three_words()):
-        page = Page(lesson)
-        exercises = exercises_of(page)
-        expect(len(exercises) >= 15, f"{lesson.name}: only {len(exercises)} exercises")
-        for exercise in exercises:
-            hidden = Hidden(page, exercise)
-            where = f"{lesson.name}, {exercise['exercise']}"
-            cell = f"{grid_of(hidden)} [aria-selected=true]"
-            label = browser.script("return document.querySelector(arguments[0]).getAttribute('aria-label')", cell)
-            expect(label.endswith(": ?"), f"{where}: its label is {label!r}")
-            tooltip = browser.script(TOOLTIP, cell)
-            expect(tooltip.endswith(": ?"), f"{where}: its tooltip is {tooltip!r}")
-            expect_untold_on(page, hidden.number, where)
-            expect_legend_of_others(hidden, where)
-            for saved in page.call("saves"):
-                expect_untold(saved["text"], hidden.number, f"{where}: {saved['name']}")
-            expect_untold(page.call("numpyScript")["text"], hidden.number, f"{where}: the script")
+    page = Page(engine.decoder())
+    exercises = exercises_of(page)
+    expect(len(exercises) >= 15, f"only {len(exercises)} exercises")
+    for exercise in exercises:
+        hidden = Hidden(page, exercise)
+        where = exercise["exercise"]
+        cell = f"{grid_of(hidden)} [aria-selected=true]"
+        label = browser.script("return document.querySelector(arguments[0]).getAttribute('aria-label')", cell)
+        expect(label.endswith(": ?"), f"{where}: its label is {label!r}")
+        tooltip = browser.script(TOOLTIP, cell)
+        expect(tooltip.endswith(": ?"), f"{where}: its tooltip is {tooltip!r}")
+        expect_untold_on(page, hidden.number, where)
+        expect_legend_of_others(hidden, where)
+        for saved in page.call("saves"):
+            expect_untold(saved["text"], hidden.number, f"{where}: {saved['name']}")
+        expect_untold(page.call("numpyScript")["text"], hidden.number, f"{where}: the script")
 
 
 def rounded(x: float) -> str:

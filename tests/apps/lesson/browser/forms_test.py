@@ -67,19 +67,18 @@ def steps_of(form: tuple, turn: list) -> dict:
     return steps
 
 
-def expect_page(name: str, lesson: engine.Lesson, wanted: dict, *looks) -> None:
+def expect_page(name: str, lesson: engine.Lesson, wanted: dict) -> None:
     page = Page(lesson)
-    for layer in dict.fromkeys((page.layers()[0], page.layers()[-1])):
-        shown = set()
-        for where, state, (bad, matrices, script, *_) in page.every_step(
-                "badMarks", "numberedMatrices", "numpyScript", *looks, layer=layer, head=page.heads(layer) - 1):
-            shown.add(state["step"])
-            keys = [matrix["key"] for matrix in matrices]
-            expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
-            expect_rules(page, where, matrices, script)
-            expect(not bad, f"{where}: marked as wrong: {bad}")
-        if layer == page.layers()[-1]:
-            expect_equal({step: step in shown for step in wanted}, wanted, f"{name}, {layer}: its steps")
+    layer = page.layers()[-1]
+    shown = set()
+    for where, state, (bad, matrices, script) in page.every_step("badMarks", "matrices", "numpyScript", layer=layer,
+                                                                 head=page.heads(layer) - 1):
+        shown.add(state["step"])
+        keys = [matrix["key"] for matrix in matrices]
+        expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
+        expect_rules(page, where, script)
+        expect(not bad, f"{where}: marked as wrong: {bad}")
+    expect_equal({step: step in shown for step in wanted}, wanted, f"{name}: its steps")
     browser.expect_quiet(lesson.page, name)
 
 
@@ -94,11 +93,10 @@ def test_every_pair_of_choices_has_its_page():
             turn = [setting for setting in turn if "norm" not in setting]
         settings = [f"{key}={value}" for key, value in zip(list(CHOICES)[1:], form[1:])] + turn
         lesson = lesson_of_one_block("-".join(form), form[0], settings)
-        looks = ["nextFrame"] if turn else []  # which draws each step
-        expect_page(f"{form}, {turn}", lesson, steps_of(form, turn), *looks)
+        expect_page(f"{form}, {turn}", lesson, steps_of(form, turn))
 
 
 def test_heads_that_share_keys_have_their_page():
     settings = ["attention.num_key_value_heads=1", "model.position=rotary"]
     steps = dict.fromkeys(["query", "key", "value", "ledger", "query_rotation", "key_rotation", "concat"], True)
-    expect_page("shared keys", lesson_of_one_block("shared-keys", "reverse", settings), steps, "nextFrame")
+    expect_page("shared keys", lesson_of_one_block("shared-keys", "reverse", settings), steps)

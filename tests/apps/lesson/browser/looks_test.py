@@ -1,6 +1,7 @@
 """The page on a phone and on a hall's screen, on paper, in light and dark, with and without motion."""
 
 import base64
+import itertools
 import re
 import shutil
 import subprocess
@@ -27,8 +28,8 @@ def test_on_stage_nothing_is_cut_off():
 
 
 def test_no_width_needs_scrolling_to_the_side():
-    for lesson in (engine.three_words(), engine.encoder_decoder(), engine.classifier()):
-        for width, language in ((360, "en"), (360, "zh"), (1920, "en")):
+    for lesson, languages in ((engine.encoder_decoder(), ("en",)), (engine.classifier(), ("zh",))):
+        for width, language in itertools.product((360, 1920), languages):
             browser.resize(width)
             page = Page(lesson, lang=language)
             states = [{"lang": language, "step": step} for step in page.steps()]
@@ -68,6 +69,7 @@ def test_printing_gives_a_page_with_the_step_on_it():
     page = Page(engine.decoder(), step="softmax", cell="P.2.1", theme="dark")
     file = base64.b64decode(browser.command("Page.printToPDF", printBackground=True)["data"])
     browser.command("Emulation.setEmulatedMedia", media="print")
+    page.call("nextFrame")
     shown = {**page.call("printed"), "lightness": page.call("lightness")}
     browser.prefer()
     expect(file.startswith(b"%PDF") and len(file) > 20_000, f"the file has {len(file)} bytes")
@@ -104,54 +106,13 @@ def test_the_colours_of_the_matrices_are_on_paper():
     expect("computing" not in text and "they differ by" in text, "the difference is not computed on paper")
 
 
-# Selects a cell as a key would, and looks at the next frame.
-SELECTED = """
-const [key, row, column] = arguments;
-const { app } = document.getElementById("lesson");
-app.select({ key, row, column });
-const shown = document.querySelector("#cell-name").textContent;
-requestAnimationFrame(() => requestAnimationFrame(() => done({
-  shown,
-  ghosts: [...document.querySelectorAll(".ghost")].map((ghost) => ghost.dataset.matrix),
-  durations: document.getAnimations().map((each) => each.effect.getComputedTiming().endTime),
-})));"""
-
-
-def selected(page: Page, key: str, row: int, column: int) -> dict:
-    return browser.wait_for(SELECTED, key, row, column)
-
-
-def test_row_and_column_meet_in_the_cell_and_addends_in_their_sum():
-    page = Page(engine.three_words(), step="scores")
-    for step, key, wanted in (("scores", "Z", ["Q", "Kt"]), ("scores", "dQ", ["Kt", "dZ"]),
-                              ("residual", "R", ["X_in", "Y"]), ("ledger", "dX", ["dX_q", "dX_k", "dX_v"])):
-        page.go(step=step)
-        found = selected(page, key, 2, 1)
-        expect(found["shown"].endswith("[2,1]"), f"{step}: the panel waits: {found['shown']}")
-        expect_equal(sorted(found["ghosts"]), sorted(wanted), f"{step}: what runs into {key}")
-        expect(all(0 < each < 300 for each in found["durations"]), f"{step}: {found['durations']} milliseconds")
-    page.go(step="softmax")
-    expect_equal(selected(page, "P", 1, 0)["ghosts"], [], "of a quotient")
-
-
 def test_who_wants_no_motion_has_none():
     browser.prefer(reduced_motion="reduce")
-    page = Page(engine.three_words(), step="scores")
-    found = selected(page, "Z", 2, 1)
-    expect_equal((found["ghosts"], found["durations"]), ([], []), "runs all the same")
-    page.go(step="glance")
+    Page(engine.three_words(), step="glance")
     expect_equal(browser.script(PLAYED), [], "the opening runs")
     page = Page(engine.decoder(), step="softmax", cell="P.1.0")
     moving = page.call("moving")
     expect(not moving, f"moves all the same: {moving}")
-
-
-def test_many_keys_leave_one_movement():
-    page = Page(engine.three_words(), step="scores")
-    page.call("focusMatrix", "Z")
-    page.call("pressManyTimes", "ArrowDown", "ArrowUp", 50)
-    found = selected(page, "Z", 2, 2)
-    expect_equal(len(found["ghosts"]), 2, f"{found['ghosts']} run")
 
 
 PLAYED = """
@@ -191,8 +152,7 @@ def test_a_station_of_the_opening_leads_to_its_step():
         links = browser.script("return pageTests.all('.flow a.station').map(({ hash }) => hash)")
         expect(len(links) >= 9, f"{lesson.name}: only {len(links)} stations")
         for link in links:
-            browser.script("location.hash = arguments[0]", link)
-            browser.wait_for("setTimeout(done, 50)")
+            page.call("go", link)
             shown = page.shown_step()
             expect(f"step={shown}" in link and shown != "glance", f"{lesson.name}: {link} leads to {shown}")
 

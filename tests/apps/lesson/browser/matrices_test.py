@@ -1,6 +1,6 @@
 """Every number on the page is the engine's, and comes with arithmetic that gives it; no page asks for anything."""
 
-import random
+import itertools
 from functools import cache
 
 import arithmetic
@@ -200,44 +200,16 @@ def test_derivatives_equal_finite_differences():
         expect(telling > checked / 3, f"{lesson.name}: only {telling} of {checked} differences tell anything")
 
 
-def test_cells_drawn_at_random_are_what_their_arithmetic_on_the_screen_makes():
-    generator = random.Random(28)
-    computed = 0
-    for name in ("blackboard", "bare", "thinking-machines", "three-words"):
-        page = Page(engine.example(name))
-        for where, state, matrices in page.every_step("matrices"):
-            asked = [{"key": matrix["key"], "row": generator.randrange(matrix["rows"]),
-                      "column": generator.randrange(matrix["columns"])} for matrix in matrices]
-            page.go(**state)
-            for cell in page.cells(asked):
-                expect(cell["result"] in ("good", None) and cell["verdict"] in ("good", None), f"{where}: a mark of {cell}")
-                if cell["arithmetic"]:
-                    number, made = arithmetic.number(cell["number"]), arithmetic.computed(cell["arithmetic"])
-                    expect(made == number or abs(made - number) <= 1e-12 * max(abs(number), 1e-3),
-                           f"{where}, {cell['name']}: {number}, and its arithmetic makes {made}")
-                    computed += 1
-        expect(not page.call("badMarks"), f"{name}: marked as wrong: {page.call('badMarks')}")
-        browser.expect_quiet(page.lesson.page, name)
-    expect(computed >= 100, f"only {computed} cells have arithmetic")
-
-
-def test_every_step_in_chinese_is_in_chinese():
-    for lesson in engine.all_lessons():
-        page = Page(lesson, lang="zh")
-        for where, _, (_, missing) in page.every_step("openSomeCell", "latinTexts", lang="zh"):
-            expect(not missing, f"{where}: not in Chinese: {missing}")
-        browser.expect_quiet(lesson.page, f"{lesson.name}, in Chinese")
-
-
-def test_terms_say_what_they_mean():
-    page = Page(engine.decoder())
-    for language in ("en", "zh"):
-        for where, _, terms in page.every_step("terms", lang=language):
+def test_terms_say_what_they_mean_and_every_step_in_chinese_is_in_chinese():
+    for lesson, language in itertools.product((engine.decoder(), engine.classifier()), ("zh", "en")):
+        page = Page(lesson)
+        for where, _, (_, latin, terms) in page.every_step("openSomeCell", "latinTexts", "terms", lang=language):
+            expect(not latin or language == "en", f"{where}: not in Chinese: {latin}")
             empty = [term["name"] for term in terms if not term["meaning"]]
             expect(not empty, f"{where}: no meaning of {empty}")
             is_chinese = any("\u4e00" <= c <= "\u9fff" for term in terms for c in term["meaning"])
             expect(not terms or is_chinese == (language == "zh"), f"{where}: {terms}")
-    page.go(step="softmax", lang="en")
+    page = Page(engine.decoder(), step="softmax")
     meanings = {term["name"]: term["meaning"] for term in page.call("terms")}
     expect(meanings.get("Scores", "").startswith("A number that says how well"), f"words of the softmax: {meanings}")
     page.call("blur")

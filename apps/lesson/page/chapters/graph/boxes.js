@@ -155,7 +155,7 @@ export function opBox(app, node, passesOn) {
 }
 
 // Where edges reach a box, from its middle: forward on its left half, back on the right one.
-export function portsOf(half) {
+function portsOf(half) {
   const spread = (i, n) => (n === 1 ? nearMiddle : (half * (i + 1)) / (n + 1));
   return {
     forwardAt: (i = 0, n = 1) => (n === 1 ? -nearMiddle : spread(i, n) - half),

@@ -1,11 +1,10 @@
-// The ops as they were recorded, drawn: the layer that is open, with what leads into it and out of it on the
-// residual stream, and the whole model.
+// The ops as they were recorded, drawn: those of the layer that is open, with what leads into it and out of it on the
+// residual stream.
 import { element } from "../../../../report/page/dom.js";
 import { isAccumulation } from "../../tape/layers.js";
 import { opBox, valueBox } from "./boxes.js";
 import { graphOfOps } from "./drawn_graph.js";
 import { drawing } from "./drawing.js";
-import { modelDrawing } from "./model.js";
 import { say } from "../../texts/say.js";
 
 export const graphChapter = {
@@ -28,7 +27,7 @@ function graphView(app) {
     { class: "graph" },
     element("p", { text: say("graph.counts", counts) }),
     legend(),
-    element("div", { class: "drawings" }, layerDrawing(app), modelDrawing(app)),
+    layerDrawing(app),
   );
 }
 
