@@ -57,7 +57,6 @@ void give_input(const std::string& text) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  for (const int number : options.closed) ::close(number);
   ::execv(arguments[0], arguments.data());
   ::_exit(127);
 }

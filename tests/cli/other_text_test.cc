@@ -54,21 +54,5 @@ TEST_F(OtherTextTest, OfOtherCharactersIsToldByThemFromAnOlderCheckpoint) {
                    "run began");
 }
 
-TEST_F(OtherTextTest, IsToldByEvalUnlessItWasAskedFor) {
-  const auto errors = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> command = {"eval", "runs/tiny"};
-    command.insert(command.end(), more.begin(), more.end());
-    const ProcessResult result = qkv(command);
-    EXPECT_EQ(result.exit_status, 0) << result.errors;
-    EXPECT_THAT(result.output, testing::HasSubstr("loss "));
-    return result.errors;
-  };
-  const std::string note = "note: text.txt is not the text that the run learned from\n";
-  EXPECT_EQ(errors({}), note);
-  EXPECT_EQ(errors({"--set", "data.train_fraction=0.5"}), note);
-  std::filesystem::copy_file(folder_ / "text.txt", folder_ / "other.txt");
-  EXPECT_EQ(errors({"--set", "data.path=other.txt"}), "");
-}
-
 }  // namespace
 }  // namespace qkv

@@ -73,21 +73,6 @@ TEST_F(PredictTest, APathBeginsAtTheConfigAndIsFoundFromEveryFolder) {
   expect_success(qkv({"eval", "runs/pairs", "--text", "gone/pairs.tsv"}));
 }
 
-TEST_F(PredictTest, TheNumberOfThreadsChangesNoBit) {
-  for (const char* threads : {"1", "2"}) {
-    expect_success(qkv({"train", "data/pairs.toml", "--out", absl::StrCat("runs/", threads),
-                        "--set", absl::StrCat("train.threads=", threads)}));
-  }
-  const auto losses = [&](const std::string& run) {
-    std::vector<json> all;
-    for (const std::string& line : lines_of(in(run + "/metrics.jsonl"))) {
-      all.push_back(json::parse(line)["loss"]);
-    }
-    return all;
-  };
-  EXPECT_EQ(losses("runs/1"), losses("runs/2"));
-}
-
 TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
   expect_success(qkv({"train", "data/texts.toml"}));
   const json e = json::parse(qkv({"eval", "runs/classes", "--json", "-"}).output);
