@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "data/show_data.h"
 #include "framework/core/text/utf8.h"
 
 namespace qkv {
@@ -32,6 +34,16 @@ void require_good_message(const absl::Status& status, const std::vector<std::str
                                                            line.size() > start.size();
                                                   }),
             "a line is a mistake with its place", line);
+  }
+}
+
+void require_can_be_shown(const Dataset& dataset) {
+  const std::string shown =
+      absl::StrCat(describe_dataset(dataset), describe_examples(dataset, Split::kTraining, 2),
+                   describe_examples(dataset, Split::kValidation, 2));
+  for (const absl::string_view line : absl::StrSplit(shown, '\n')) {
+    require(is_one_printable_line({line.data(), line.size()}), "an example is one line",
+            std::string(line));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "data/dataset.h"
 #include "framework/core/text/utf8.h"
 
 namespace qkv {
@@ -19,5 +20,8 @@ bool is_one_printable_line(std::string_view line);
 // What every message to the user keeps: it is not empty, each of its lines can be shown, and where
 // `starts` are given each begins with one of them.
 void require_good_message(const absl::Status& status, const std::vector<std::string>& starts = {});
+
+// What is shown of a data set and its examples.
+void require_can_be_shown(const Dataset& dataset);
 
 }  // namespace qkv

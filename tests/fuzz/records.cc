@@ -5,7 +5,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "data/show_data.h"
 #include "data/tasks/tasks.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/scratch_file.h"
@@ -100,15 +99,7 @@ void require_good_dataset(const std::string& task, DataForm form, const ScratchF
               "a question is on one side of the two");
     }
   }
-  for (const std::string& text : {describe_dataset(d), describe_examples(d, Split::kTraining, 2),
-                                  describe_examples(d, Split::kValidation, 2)}) {
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = text.find('\n', begin);
-      require(is_one_printable_line(text.substr(begin, end - begin)), "an example is one line",
-              text);
-      begin = end + 1;
-    }
-  }
+  require_can_be_shown(d);
 }
 
 }  // namespace

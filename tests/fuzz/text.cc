@@ -7,7 +7,6 @@
 #include "absl/strings/str_split.h"
 #include "data/dataset.h"
 #include "data/file.h"
-#include "data/show_data.h"
 #include "data/tasks/tasks.h"
 #include "data/text/token_store.h"
 #include "framework/io/safetensors_checksums.h"
@@ -38,16 +37,6 @@ std::vector<std::string> rows_of(const Dataset& dataset, const Batch& batch) {
     rows.push_back(text_of_row(dataset, batch, row));
   }
   return rows;
-}
-
-void require_can_be_shown(const Dataset& dataset) {
-  const std::string shown =
-      absl::StrCat(describe_dataset(dataset), describe_examples(dataset, Split::kTraining, 2),
-                   describe_examples(dataset, Split::kValidation, 2));
-  for (const absl::string_view line : absl::StrSplit(shown, '\n')) {
-    require(is_one_printable_line({line.data(), line.size()}), "an example is one line",
-            std::string(line));
-  }
 }
 
 // The text of a file with these bytes, which keeps what read_text() promises; "" when it is an
