@@ -65,6 +65,7 @@ ClaimVerdict Section::verdict() const {
   using enum FindingResult;
   using enum FindingRole;
   if (!not_testable.empty()) return ClaimVerdict::kNotTestable;
+  if (!undecided.empty()) return ClaimVerdict::kUndecided;
   if (any(kDisagrees, kPremise) || any(kNotSeen, kPremise)) return ClaimVerdict::kNotTrained;
   if (any(kUndecided, kPremise)) return ClaimVerdict::kUndecided;
   if (any(kDisagrees, kEvidence)) return ClaimVerdict::kDoesNotHold;
@@ -72,8 +73,7 @@ ClaimVerdict Section::verdict() const {
   if (any(kUndecided, kEvidence)) return ClaimVerdict::kUndecided;
   const bool holds_beyond =
       !any(kDisagrees, kBeyond) && !any(kNotSeen, kBeyond) && !any(kUndecided, kBeyond);
-  if (!holds_beyond) return ClaimVerdict::kHoldsIf;
-  return is_construction ? ClaimVerdict::kByConstruction : ClaimVerdict::kHolds;
+  return holds_beyond ? ClaimVerdict::kHolds : ClaimVerdict::kHoldsIf;
 }
 
 Text Section::verdict_text() const {
@@ -87,7 +87,7 @@ Text Section::condition() const { return first_that_is_so(*this, conditions); }
 
 Text Section::reason() const {
   const ClaimVerdict verdict = this->verdict();
-  if (verdict == ClaimVerdict::kNotTestable) return not_testable;
+  if (!is_measured()) return not_testable.empty() ? undecided : not_testable;
   const auto decides = [&](const Finding& finding) {
     using enum FindingResult;
     const bool is_evidence = finding.role == FindingRole::kEvidence;

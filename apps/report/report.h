@@ -22,6 +22,15 @@ struct Claim {
   Text text() const { return {english, chinese}; }
 };
 
+// An identity or a convention of the notes. It cannot come out otherwise, so it has no verdict.
+struct Definition {
+  std::string places;   // "A27, B35"
+  std::string formula;  // "p_i = e^z_i / Σ_c e^z_c"
+  std::string name;     // of the function or the type that computes it: "softmax"
+  std::string file;     // where that stands: "framework/ops/softmax.cc"
+  Text remark = {};     // how the note should write it, or read
+};
+
 // A work of the literature: "Vaswani et al. 2017, table 3".
 struct Source {
   std::string cited;
@@ -110,11 +119,10 @@ Finding premise(Finding finding);
 Finding named(std::string name, Finding finding);
 
 enum class ClaimVerdict {
-  kNotTestable,     // here; what the literature says instead is in the section
-  kByConstruction,  // an identity: it is shown, not measured
+  kNotTestable,  // here; what the literature says instead is in the section
   kHolds,
   kHoldsIf,
-  kUndecided,     // too few seeds
+  kUndecided,     // too few seeds; or nothing here measures it
   kNotTrained,    // a premise is not met
   kNotSupported,  // the predicted effect did not show
   kDoesNotHold,
@@ -125,7 +133,6 @@ inline constexpr Named<ClaimVerdict> kNames<ClaimVerdict>[] = {
     {"holds if", ClaimVerdict::kHoldsIf},
     {"does not hold", ClaimVerdict::kDoesNotHold},
     {"not supported", ClaimVerdict::kNotSupported},
-    {"by construction", ClaimVerdict::kByConstruction},
     {"not trained", ClaimVerdict::kNotTrained},
     {"undecided", ClaimVerdict::kUndecided},
     {"not testable here", ClaimVerdict::kNotTestable}};
@@ -150,8 +157,8 @@ struct Section {
   std::vector<Remark> conditions = {};   // of "holds if": "their mean is 0"
   std::vector<Remark> corrections = {};  // how the sentence should read
   Text slip = {};                        // how it should be written, where that is all
-  bool is_construction = false;          // agreement is by construction
   Text not_testable = {};                // why, and what the literature says
+  Text undecided = {};                   // of what nothing here measures: what it would take
   std::vector<Source> sources = {};
   std::string control_name = {};  // which control of its lab is its own
   Text control = {};              // the part left out, in a control
@@ -159,9 +166,11 @@ struct Section {
   void add(Finding finding) { findings.push_back(std::move(finding)); }
   void show(Figure figure) { figures.push_back(std::move(figure)); }
 
-  // The first of these that is so. Not testable: it says why. Not trained, undecided: so is a
-  // premise. Does not hold, not supported, undecided: so is a finding where the condition is met.
-  // Holds if: one beyond the condition does not agree. By construction; holds.
+  bool is_measured() const { return not_testable.empty() && undecided.empty(); }
+
+  // The first of these that is so. Not testable, undecided: it says why. Not trained, undecided: so
+  // is a premise. Does not hold, not supported, undecided: so is a finding where the condition is
+  // met. Holds if: one beyond the condition does not agree. Holds.
   ClaimVerdict verdict() const;
   std::string places() const;  // "A37, C121"
   Text condition() const;      // of "holds if"
@@ -200,11 +209,14 @@ std::string report_page(const Report& report, Language language, bool beside_ind
 
 // A line for each section: its claims and its verdict.
 std::string report_verdicts(const Report& report, Language language);
-// HTML with the verdicts of all, and links to NAME.html of each, and to each note.
-std::string index_page(const std::vector<Report>& reports, Language language);
+// HTML with the verdicts of all, links to NAME.html of each and to each note, and the definitions.
+std::string index_page(const std::vector<Report>& reports,
+                       const std::vector<Definition>& definitions, Language language);
 // HTML of a lecture note, by its letter: its sentences in their order, each with its verdict.
 std::string note_page(const std::vector<Report>& reports, char note, Language language);
-// Markdown: a row for each section, in the order of the notes, with the corrections.
-std::string lecture_notes(const std::vector<Report>& reports, Language language);
+// Markdown: a row for each section, in the order of the notes, with the corrections; and the
+// definitions.
+std::string lecture_notes(const std::vector<Report>& reports,
+                          const std::vector<Definition>& definitions, Language language);
 
 }  // namespace qkv

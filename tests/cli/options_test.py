@@ -61,7 +61,7 @@ CASES = [
                            "lang=zh"]),
     ("explain", ["example=three-words", "prompt=210=", "target=01", "validation=3", "set=attention.causal=false",
                  "position=1", "out=x.html", "max-size=1", "forms", "text", "lang=zh"]),
-    ("lab thinking", ["control", "out=x.html", *FILES, "notes=x.md", "lang=zh", "runs=other"]),
+    ("lab similarity", ["control", "out=x.html", *FILES, "notes=x.md", "lang=zh", "runs=other"]),
     ("lab", ["all", "out=folder", *FILES]),
     ("completion bash", []),
     ("man", []),
@@ -71,7 +71,7 @@ REPEATED = {("generate", "prompt"): "33=", ("generate", "stop"): "1", ("gradchec
 # Which the launcher hands to Python; which say the time that something takes, or share it out.
 OF_PYTHON = {"python", "notebook"}
 # What the program knows of the options of single labs: which lab has one, LabTest tries.
-OF_A_LAB = "lab thinking"
+OF_A_LAB = "lab similarity"
 ONLY_FASTER = {("sweep", "jobs")}
 # What acts on larger models and on other points: a page of a small one has room, its walk has all positions.
 UNSEEN = {("explain", "max-size"), ("explain", "position", "text"), ("gradcheck", "seed", "mutate"),

@@ -75,7 +75,7 @@ class TerminalVerbTest : public CommandLineFixture {
          {"gradcheck", "--op", "exp", "--mutate"},
          {"explain", "--example", "three-words", "--text"},
          {"lab"},
-         {"lab", "sinusoid"},
+         {"lab", "order"},
          {"plot", "runs/tiny", other},
          {"report", "runs/tiny", "--out", "report.html"}});
   }
@@ -120,7 +120,7 @@ TEST_F(TerminalVerbTest, ATerminalGetsItsOwnWidth) {
   for (const Words& command : of_the_tree(
            {Words{"--help"}, Words{"gradcheck", "--help"}, Words{"train", "--help"}, Words{"runs"},
             Words{"eval", "runs/tiny", "runs/tiny"}, Words{"info", "runs/tiny"},
-            Words{"config", "tiny.toml", "--summary"}, Words{"lab", "sinusoid"},
+            Words{"config", "tiny.toml", "--summary"}, Words{"lab", "order"},
             Words{"compare", "runs/tiny", "runs/a-run-with-a-name-that-is-rather-long"},
             Words{"train", "tiny.toml", "--out", "runs/again"} + kTinySteps})) {
     expect_width(in_terminal(command, 60), 60, command);
@@ -160,7 +160,7 @@ TEST_F(TerminalVerbTest, JsonIsAFileBesideTheTextOrStandardOutputAlone) {
                     Words{"bench", "tiny.toml", "--generation"},
                     Words{"sweep", "tiny.toml", "--set", "seed=1,2"} + kTinySteps,
                     Words{"gradcheck", "--op", "exp"}, Words{"explain", "runs/tiny"},
-                    Words{"lab", "sinusoid"}})) {
+                    Words{"lab", "order"}})) {
     SCOPED_TRACE(absl::StrJoin(command, " "));
     const ProcessResult only = qkv(command + Words{"--json", "-"});
     EXPECT_TRUE(nlohmann::json::accept(only.output)) << only.output.substr(0, 200);

@@ -32,8 +32,8 @@ def lessons() -> int:
 
 # Where a count stands, as the word in the brackets, and what it has to be.
 STATED = [
-    ("README.md", r"more than (\w+) hundred claims", lambda: judged_sentences() // 100),
-    ("docs/teaching.md", r"(\w+) labs have a slider", sliders),
+    ("README.md", r"more than (\w+)ty claims", lambda: judged_sentences() // 10),
+    ("docs/teaching.md", r"(\w+) sections have a slider", sliders),
     ("docs/teaching.md", r"a course of (\w+) lessons", lessons),
     ("README.md", r"a course of (\w+) lessons", lessons),
     ("docs/course.md", r"(\w+) lessons", lessons),

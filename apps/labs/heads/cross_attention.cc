@@ -1,121 +1,10 @@
 // Attention between two sequences, and within one.
-#include "absl/strings/match.h"
 #include "apps/labs/kit/lab_kit.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/mixers/attention.h"
-#include "models/model.h"
 
 namespace qkv {
 namespace {
-
-constexpr int64_t kWidth = 8;
-
-Tensor sequence(const char* name, int64_t length) {
-  return random_normal(RandomStream(1), name, {1, length, kWidth});
-}
-
-// A layer of attention in f64, and what it makes of x and a source: all it computes on the way.
-struct Attended {
-  Tensor output, weights;  // [B, Tq, C], [1, 1, Tq, Tk]
-  Tensor dweights, dscores;
-};
-
-Attended attend(const Tensor& x, const Tensor& source) {
-  const MultiHeadAttention layer = attention_layer(RandomStream(1).derive("layer"), kWidth, 1);
-  const auto [y, trace] = trace_module(layer, as_parameter(x), source, AttentionMask{});
-  const Tensor scores = trace["scores"], weights = trace["weights"];
-  const Gradients gradients = backward(
-      y, {.cotangent = random_normal(RandomStream(1), "dy", y.shape()), .keep = {scores, weights}});
-  return {.output = y,
-          .weights = weights,
-          .dweights = gradients[weights],
-          .dscores = gradients[scores]};
-}
-
-// In the control the sequence attends to itself.
-Tensor source_of(const LabContext& lab, const Tensor& x, const char* name, int64_t length) {
-  return lab.is_control() ? x : sequence(name, length);
-}
-
-Section lengths_section(const LabContext& lab) {
-  Section section = make_section("cross.lengths");
-  const int64_t queries = lab.integer("queries");
-  const Tensor x = sequence("x", queries);
-  const auto size = [](const Tensor& t) { return absl::StrCat(t.dim(2), " × ", t.dim(3)); };
-  for (const int64_t keys : lab.integers("keys")) {
-    const Attended between = attend(x, source_of(lab, x, "source", keys));
-    const std::string expected = absl::StrCat(queries, " × ", keys);
-    const std::string measured = size(between.weights);
-    const std::string rows = absl::StrCat(", ", between.output.dim(1));
-    section.add(found(say("P, and rows that come out, tokens of the source: {0}", keys),
-                      absl::StrCat(expected, ", ", queries), measured + rows,
-                      measured == expected && size(between.dweights) == expected &&
-                          between.output.dim(1) == queries));
-  }
-  section.add(equal(say("self-attention: rows that come out of as many tokens"), queries,
-                    attend(x, x).output.dim(1)));
-  const Attended shown = attend(x, source_of(lab, x, "source", lab.integers("keys").back()));
-  HeatMap map =
-      heat_map_of(say("The weights P"), reshape(shown.weights, {queries, shown.weights.dim(3)}));
-  map.row_axis = say("queries");
-  map.column_axis = say("keys of the source");
-  section.show(std::move(map));
-  return section;
-}
-
-HeatMap square_of(const Text& title, const Attended& attended) {
-  const int64_t n = attended.weights.dim(2);
-  HeatMap map = heat_map_of(title, reshape(attended.weights, {n, n}));
-  map.row_axis = say("queries");
-  map.column_axis = say("keys of the source");
-  return map;
-}
-
-Section fixed_section(const LabContext& lab) {
-  const Tensor x = sequence("x", 4), other = sequence("other x", 4);
-  const Attended first = attend(x, source_of(lab, x, "source", 4));
-  const Attended second = attend(x, source_of(lab, x, "other", 4));
-  return make_section(
-      "cross.fixed",
-      {named("between", same(say("weights between, for two sources"),
-                             largest_difference(first.weights, second.weights))),
-       differ(say("weights within, for two inputs"),
-              largest_difference(attend(x, x).weights, attend(other, other).weights))},
-      {HeatMaps{.title = say("One layer, the same queries, two sources"),
-                .maps = {square_of(say("first source"), first),
-                         square_of(say("second source"), second)}}});
-}
-
-// The attention layers of a model, by the paths of their maps.
-double layers_of(const Model& model, const std::string& kind) {
-  double layers = 0;
-  for (const NamedParameter& parameter : parameters(model)) {
-    layers += absl::EndsWith(parameter.name, absl::StrCat(".", kind, ".value.weight")) ? 1 : 0;
-  }
-  return layers;
-}
-
-// In the control one stack reads both, as one sequence.
-Model make(const LabContext& lab, const std::string& mixer, int64_t layers) {
-  const ModelOptions options = {.kind = lab.is_control() ? "decoder" : "encoder_decoder",
-                                .num_layers = layers,
-                                .mixer = mixer};
-  const DataShape data = {.vocabulary_size = 10, .max_length = 8, .source_length = 8};
-  return {options, data, Initializer::shapes_only(DType::f32)};
-}
-
-Section once_section(const LabContext& lab) {
-  const int64_t layers = lab.integer("layers");
-  const Model recurrent = make(lab, "recurrence", 1), transformer = make(lab, "attention", layers);
-  return make_section(
-      "cross.once",
-      {equal(say("recurrent encoder-decoder: layers of attention between"), 1,
-             layers_of(recurrent, "cross_attention")),
-       equal(say("transformer of {0} and {0} layers: self-attention", layers), 2 * layers,
-             layers_of(transformer, "attention")),
-       beyond(named("between", equal(say("transformer of {0} and {0} layers: between", layers), 1,
-                                     layers_of(transformer, "cross_attention"))))});
-}
 
 // The source to which a layer attends from x.
 enum class Source { kOther, kItself, kBoth };
@@ -222,9 +111,7 @@ Section task_section(const LabContext& lab) {
       {map});
 }
 
-std::vector<Section> run(const LabContext& lab) {
-  return {lengths_section(lab), fixed_section(lab), once_section(lab), task_section(lab)};
-}
+std::vector<Section> run(const LabContext& lab) { return {task_section(lab)}; }
 
 }  // namespace
 

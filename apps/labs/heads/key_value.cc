@@ -145,100 +145,17 @@ Section guiding_section(const LabContext& lab, const Forms& forms) {
                       {chart});
 }
 
-Section exchange_section(const LabContext& lab) {
-  const RandomStream random(1);
-  const int64_t n = lab.integer("n"), d = lab.integer("d");
-  const auto make = [&](const char* name) { return random_normal(random, name, {1, n, 1, d}); };
-  const Tensor q = make("Q"), k = make("K"), v = make("V"), other = make("other");
-  const AttentionOptions options = {.scale = lab.breaks("scores") ? 0.0 : 1.0};
-  const auto attend = [&](const Tensor& query, const Tensor& key, const Tensor& value) {
-    return attention(query, key, value, options);
-  };
-  const auto rows = [&](const Tensor& x) { return reshape(x, {1, n, d}); };
-  const auto turned = [&](const Tensor& x) {
-    return reshape(shuffled(rows(x), random.derive("order")), {1, n, 1, d});
-  };
-  const Tensor mixed = attend(q, k, v);
-  const auto change = [&](const char* what, const Tensor& again) {
-    return above(say("largest change of V' where {0} is another", what), 0,
-                 largest_difference(mixed, again));
-  };
-  Bars bars = {.title = say("What the first queries take of each value")};
-  const Tensor weights =
-      softmax(products_of_rows(reshape(q, {n, d}), reshape(k, {n, d})) * options.scale);
-  for (int64_t i = 0; i < std::min<int64_t>(n, 4); ++i) {
-    bars.bars.push_back(absl::StrCat("q", i + 1));
-    bars.shares.push_back(row_of(weights, i).to_vector());
-  }
-  for (int64_t i = 0; i < n; ++i) bars.parts.push_back(absl::StrCat("v", i + 1));
-  return make_section(
-      "key-value.exchange",
-      {change("Q", attend(other, k, v)), change("K", attend(q, other, v)),
-       change("V", attend(q, k, other)),
-       same(say("V' where K and V are shuffled alike"),
-            largest_difference(mixed, attend(q, turned(k), turned(v)))),
-       equal(say("numbers of V' outside of those of V"), 0, count_outside(rows(v), rows(mixed)))},
-      {bars});
-}
-
-// Queries, keys and values of one X, in a layer of a transformer.
-struct Source {
-  double apart, off_sum;  // the largest |K - V|; dX and the sum of its three paths
-  double by_query, by_key, by_value;
-};
-
-Source measure_source(const LabContext& lab) {
-  const int64_t n = lab.integer("n"), d = lab.integer("d");
-  const RandomStream random(1);
-  const MultiHeadAttention layer = attention_layer(random.derive("layer"), d, 1);
-  const Tensor x = as_parameter(random_normal(random, "x", {1, n, d}));
-  const Tensor source = lab.breaks("source") ? random_normal(random, "y", x.shape()) : x;
-  const auto [y, trace] = trace_module(layer, x, source, AttentionMask{});
-  const Tensor q = trace["q"], k = trace["k"], v = trace["v"];
-  const Gradients gradients =
-      backward(y, {.cotangent = random_normal(random, "dy", y.shape()), .keep = {q, k, v}});
-  const auto back = [&](const Tensor& role, const Projection& map) {
-    return matmul(reshape(gradients[role], {1, n, d}), std::get<Linear>(map.kind).weight);
-  };
-  const Tensor by_q = back(q, layer.query), by_k = back(k, layer.key), by_v = back(v, layer.value);
-  return {.apart = largest_difference(k, v),
-          .off_sum = largest_difference(gradients[x], by_q + by_k + by_v),
-          .by_query = size_of(by_q),
-          .by_key = size_of(by_k),
-          .by_value = size_of(by_v)};
-}
-
-Section equal_section(const LabContext& lab, const Source& source, const Forms& forms) {
-  return make_section(
-      "key-value.equal",
-      {learned(lab, forms.one), learned(lab, forms.own), guided(forms.moved, forms.one),
-       guided(forms.moved, forms.own),
-       named("apart", above(say("largest |K - V| in a layer of a transformer"), 0, source.apart))},
-      {line_chart(say("Mean square of the error, first seed"), say("step"), say("error"),
-                  {forms.own.curve(), forms.one.curve()})});
-}
-
-Section source_section(const Source& source) {
-  const auto path = [](const char* by, double size) {
-    return above(say("|dX| by {0}", by), 0, size);
-  };
-  return make_section(
-      "key-value.source",
-      {same(say("dX and the sum of its three paths"), source.off_sum), path("Q", source.by_query),
-       path("K", source.by_key), path("V", source.by_value)},
-      {Bars{.title = say("|dX| by path"),
-            .bars = {"dX"},
-            .parts = {"Q", "K", "V"},
-            .shares = {{source.by_query, source.by_key, source.by_value}}}});
+Section equal_section(const LabContext& lab, const Forms& forms) {
+  return make_section("key-value.equal",
+                      {learned(lab, forms.one), learned(lab, forms.own),
+                       guided(forms.moved, forms.one), guided(forms.moved, forms.own)},
+                      {line_chart(say("Mean square of the error, first seed"), say("step"),
+                                  say("error"), {forms.own.curve(), forms.one.curve()})});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Source source = measure_source(lab);
-  const bool trains = !lab.breaks("scores") && !lab.breaks("source");
-  if (!trains) return {exchange_section(lab), source_section(source)};
   const Forms forms = train_all(lab);
-  return {exchange_section(lab), equal_section(lab, source, forms), guiding_section(lab, forms),
-          source_section(source)};
+  return {equal_section(lab, forms), guiding_section(lab, forms)};
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ struct Form {
   double parameters = 0;            // of one layer, weights alone
   double flops = 0;                 // of its products, forward
   double held = 0;                  // numbers in queries, keys, values and heads
-  double ms = 0;                    // forward and backward
   Samples loss = {}, right = {};    // shares of questions
   std::vector<double> losses = {};  // of each step, first seed
 };
@@ -47,8 +46,6 @@ void measure_layer(const Sizes& sizes, Form& form) {
   for (const char* const name : {"q", "k", "v", "concatenated"}) {
     form.held += static_cast<double>(trace[absl::StrCat("attention.", name)].size());
   }
-  form.ms = median_of(milliseconds_of(
-      15, [&] { backward(sum(run_module(layer, x, AttentionMask{.causal = true}))); }));
 }
 
 std::vector<Form> measure(const LabContext& lab) {
@@ -75,12 +72,11 @@ Table table_of(const std::vector<Form>& forms, const Sizes& sizes) {
   return table_by(
       say("A layer of {0} heads, d = {1}, {2} tokens; and what training with d = 32 came to",
           sizes.heads, sizes.width, sizes.tokens),
-      {say("heads"), say("parameters"), "MFLOP", "q k v o", "ms", say("loss"), say("right")}, forms,
+      {say("heads"), say("parameters"), "MFLOP", "q k v o", say("loss"), say("right")}, forms,
       [](const Form& form) {
         return std::vector{std::string(form.name),          count_text(form.parameters),
                            format_number(form.flops / 1e6), count_text(form.held),
-                           format_number(form.ms),          format_samples(form.loss),
-                           format_samples(form.right)};
+                           format_samples(form.loss),       format_samples(form.right)};
       });
 }
 
@@ -100,44 +96,23 @@ Finding is_learned(const Form& form) {
   return premise(at_least(say("{0}: questions that are right", form.name), 0.9, form.right));
 }
 
-Section narrow_section(const std::vector<Form>& forms, const Sizes& s) {
-  const Form &narrow = forms[0], &split = forms[1];
-  const auto h = static_cast<double>(s.heads), d = static_cast<double>(s.width),
-             n = static_cast<double>(s.tokens);
+// The two forms of the note, and the usual heads as a third.
+Section forms_section(const std::vector<Form>& forms, const Sizes& sizes) {
+  const Form &narrow = forms[0], &wide = forms[2];
   return make_section(
-      "narrow-wide.narrow",
-      {is_learned(split),
-       equal(say("parameters, {0}", narrow.name), 3 * d * d / h + d * d, narrow.parameters),
-       equal(say("operations, {0}", narrow.name), 2 * n * (3 * d * d / h + d * d) + 4 * n * n * d,
-             narrow.flops),
-       fewer(say("parameters, narrow and split"), narrow.parameters, split.parameters),
-       fewer(say("operations, narrow and split"), narrow.flops, split.flops),
-       larger(say("loss, narrow and split"), narrow.loss, split.loss),
-       beyond(named("right", larger(say("questions that are right, split and narrow"), split.right,
-                                    narrow.right))),
-       beyond(named("held", fewer(say("queries, keys, values and heads held, narrow and split"),
-                                  narrow.held, split.held)))},
-      {table_of(forms, s), chart_of(forms)});
-}
-
-Section wide_section(const std::vector<Form>& forms, const Sizes& s) {
-  const Form &split = forms[1], &wide = forms[2];
-  const auto h = static_cast<double>(s.heads), d = static_cast<double>(s.width),
-             n = static_cast<double>(s.tokens);
-  return make_section(
-      "narrow-wide.wide",
-      {is_learned(split), equal(say("parameters, {0}", wide.name), 4 * h * d * d, wide.parameters),
-       equal(say("operations, {0}", wide.name), h * (8 * n * d * d + 4 * n * n * d), wide.flops),
-       equal(say("queries, keys, values and heads, wide over split"), h, wide.held / split.held),
-       larger(say("loss, split and wide"), split.loss, wide.loss),
-       beyond(named("right", larger(say("questions that are right, wide and split"), wide.right,
-                                    split.right)))});
+      "narrow-wide.forms",
+      {is_learned(wide),
+       fewer(say("parameters, narrow and wide"), narrow.parameters, wide.parameters),
+       fewer(say("operations, narrow and wide"), narrow.flops, wide.flops),
+       fewer(say("queries, keys, values and heads held, narrow and wide"), narrow.held, wide.held),
+       larger(say("loss, narrow and wide"), narrow.loss, wide.loss),
+       beyond(named("right", larger(say("questions that are right, wide and narrow"), wide.right,
+                                    narrow.right)))},
+      {table_of(forms, sizes), chart_of(forms)});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Sizes sizes(lab);
-  const std::vector<Form> forms = measure(lab);
-  return {narrow_section(forms, sizes), wide_section(forms, sizes)};
+  return {forms_section(measure(lab), Sizes(lab))};
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::
     }
   } else {
     report.sections = run("");
-    report.sections.insert(report.sections.end(), lab.untestable.begin(), lab.untestable.end());
+    report.sections.insert(report.sections.end(), lab.unmeasured.begin(), lab.unmeasured.end());
   }
   fill_in_options(report);
   return report;

@@ -99,7 +99,7 @@ struct Lab {
   std::vector<LabOption> options;
   std::vector<std::string> settings = {};  // of all its trainings: "data.task=reverse"
   std::vector<Section> (*run)(const LabContext&);
-  std::vector<Section> untestable = {};  // what no measurement of it could judge
+  std::vector<Section> unmeasured = {};  // what it judges without a measurement
 };
 
 // Options by their names, as texts. An error names one that the lab does not take, or says which

@@ -79,6 +79,21 @@ Claim claim_at(const std::string& key) {
 
 std::vector<std::string> keys_of_claims() { return keys_of(file("claims")); }
 
+std::vector<Definition> definitions() {
+  std::vector<Definition> all;
+  for (const toml::node& each :
+       list_of(TextNode(file("definitions")["definitions"]), "definitions")) {
+    const TextNode node(each);
+    const std::string places = string_of(node["of"], "a definition");
+    all.push_back({.places = places,
+                   .formula = string_of(node["formula"], places),
+                   .name = string_of(node["name"], places),
+                   .file = string_of(node["file"], places),
+                   .remark = optional_text(node["remark"], places)});
+  }
+  return all;
+}
+
 Source source_at(const std::string& key) {
   const size_t space = key.find(' ');
   const auto source = file("sources")[key.substr(0, space)];
@@ -103,8 +118,8 @@ Section make_section(const std::string& name, std::vector<Finding> findings,
                      .conditions = remarks_of(node["condition"], name),
                      .corrections = remarks_of(node["correction"], name),
                      .slip = optional_text(node["slip"], name),
-                     .is_construction = node["by_construction"].value_or(false),
                      .not_testable = optional_text(node["not_testable"], name),
+                     .undecided = optional_text(node["undecided"], name),
                      .control_name = node["control"].value_or(std::string(kMainControl))};
   for (const std::string& key : strings_of(node["claims"], name)) {
     section.claims.push_back(claim_at(key));
@@ -147,7 +162,7 @@ Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabConte
   }
   for (const std::string& section : keys_of(*texts["sections"].as_table())) {
     Section made = make_section(absl::StrCat(name, ".", section));
-    if (!made.not_testable.empty()) lab.untestable.push_back(std::move(made));
+    if (!made.is_measured()) lab.unmeasured.push_back(std::move(made));
   }
   for (const toml::node& option : list_of(texts["options"], name)) {
     lab.options.push_back(option_of(TextNode(option), name));

@@ -8,12 +8,16 @@
 #include "apps/report/texts/texts.h"
 
 // The texts of *.toml in apps/labs: NAME.toml has all of the lab NAME, claims.toml the sentences of
-// the lecture notes, sources.toml the literature, words.toml the common texts of labs.
+// the lecture notes that labs judge, definitions.toml the identities in them, sources.toml the
+// literature, words.toml the common texts of labs.
 namespace qkv {
 
 // By its key: "A37", or "D6-2", the second of several sentences of one line.
 Claim claim_at(const std::string& key);
 std::vector<std::string> keys_of_claims();
+
+// In the order of the notes.
+std::vector<Definition> definitions();
 
 // "vaswani2017 table 3": a key of sources.toml, and what of that work.
 Source source_at(const std::string& key);

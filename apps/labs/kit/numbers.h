@@ -16,8 +16,6 @@
 #include "framework/ops/ops.h"
 
 // Functions that many labs share, on tensors in f64.
-// The little linear algebra that labs need of small matrices in f64. It is written out: a library
-// for it would be one more package to install before a first model can be trained.
 namespace qkv {
 
 Tensor constant_f64(const Shape& shape, const std::vector<double>& numbers);
@@ -36,14 +34,9 @@ Tensor row_of(const Tensor& x, int64_t i);  // [1, …]
 Tensor one_head(const Tensor& x);  // [T, D] or [1, T, D] -> [1, T, 1, D]: one head of one sequence
 Tensor products_of_rows(const Tensor& a, const Tensor& b);  // A Bᵀ
 Tensor lengths_of_rows(const Tensor& x);                    // |x|, of the last axis
-// M of y = M x: dy_i / dx_j of the first number of each token.   x, y [1, T, C] -> [T, T]
-Tensor mixing_matrix(const Tensor& y, const Tensor& x);
-// Numbers of y that no mean of the tokens of x could be.   [B, T, …]
-double count_outside(const Tensor& x, const Tensor& y);
 
-double size_of(const Tensor& x);      // the root of the sum of squares
-double largest_of(const Tensor& x);   // of the magnitudes; a NaN, where there is one
-double smallest_of(const Tensor& x);  // of the numbers
+double size_of(const Tensor& x);     // the root of the sum of squares
+double largest_of(const Tensor& x);  // of the magnitudes; a NaN, where there is one
 double variance_of(const Tensor& x);
 double median_of(std::vector<double> numbers);
 double median_share_of_rows(const Tensor& part, const Tensor& whole);  // |row| / |row|
@@ -51,13 +44,6 @@ double count_not_zero(const Tensor& x);
 // The share of the pairs of columns in a row that `a` puts into the same order as `b`.
 double share_in_order(const Tensor& a, const Tensor& b);
 double largest_difference(const Tensor& a, const Tensor& b);  // of the magnitudes
-// The largest magnitude among the numbers of a matrix further than `r` from its diagonal.
-double largest_outside(const Tensor& matrix, int64_t r);
-int64_t reach_of(const Tensor& matrix);  // the largest |i - j| with a number that is not 0
-
-// The longest chain of recorded ops, from a leaf to y, each reading the result of the one before
-// it: how many steps have to be taken one after the other.
-double longest_chain(const Tensor& y);
 
 // The result of a module, and all that it notes on the way.
 struct Traced {
@@ -78,11 +64,6 @@ Tensor run_module(const Module& module, const Inputs&... inputs) {
   return module(inputs..., context);
 }
 
-// The result of attention on queries, keys and values [1, 1, T, D], and its steps: "scores",
-// "masked_scores", "weights", "heads".
-Traced attend_in_steps(const Tensor& query, const Tensor& key, const Tensor& value,
-                       const AttentionOptions& options);
-
 // A layer whose maps [C, C] have the standard deviation 1 / √C, and no bias.
 MultiHeadAttention attention_layer(const RandomStream& random, int64_t width, int64_t heads);
 MultiHeadAttention attention_layer(Initializer& init, int64_t width, int64_t heads);
@@ -101,12 +82,6 @@ HeatMap heat_map_of(const Text& title, const Tensor& matrix, const Text& row_axi
                     const Text& column_axis = {});  // [rows, columns]
 // The share of input j in output i.   [..., i, j] with one matrix
 HeatMap map_of_inputs(const Text& title, const Tensor& matrix);
-
-// The eigenvalues of a symmetric matrix, the largest first.
-std::vector<double> eigenvalues_of(const Tensor& symmetric);
-
-// The rank of a square matrix; numbers below 1e-10 of its largest are rounding.
-double rank_of(const Tensor& matrix);
 
 // The two directions in which rows [N, C] differ most, if their mean is 0.   -> [C, 2]
 Tensor principal_axes(const Tensor& centred);

@@ -1,9 +1,8 @@
-// The table of costs: operations counted, parameters, steps one after the other, milliseconds.
+// The table of costs: operations counted, parameters, milliseconds.
 #include "absl/strings/str_format.h"
 #include "apps/labs/kit/lab_kit.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product/product_log.h"
-#include "framework/ops/support/scaled_dot_product_attention.h"
 #include "models/mixer_kind.h"
 
 namespace qkv {
@@ -77,21 +76,13 @@ Series flops_series(const LabContext& lab, const Text& name, const Layer& layer)
 
 Section table_section(const LabContext& lab) {
   const int64_t d = lab.integer("d"), n = lab.integer("n");
-  const auto convolve = [](int64_t width) { return convolution_of(width, kTaps); };
   const auto attend = [&](int64_t width) {
     return lab.is_control() ? whole_attention(width) : attention_alone();
   };
   Section section = make_section("cost.table");
-  const auto judge = [&](const Text& name, const auto& make_layer, double n_power, double d_power) {
-    const Powers powers = powers_of(lab, make_layer);
-    section.add(exact(say("{0}: power of n", name), n_power, powers.n, 1e-9));
-    section.add(exact(say("{0}: power of d", name), d_power, powers.d, 1e-9));
-  };
-  judge(say("convolution"), convolve, 1, 2);
-  judge(say("recurrence"), recurrence_of, 1, 2);
-  judge(say("attention"), attend, 2, 1);
-  section.add(equal(say("convolution: 5 taps over 1"), 5,
-                    flops_of(convolution_of(d, 5), n, d) / flops_of(convolution_of(d, 1), n, d)));
+  const Powers powers = powers_of(lab, attend);
+  section.add(exact(say("{0}: power of n", say("attention")), 2, powers.n, 1e-9));
+  section.add(exact(say("{0}: power of d", say("attention")), 1, powers.d, 1e-9));
   section.add(equal(say("n = d: attention over recurrence"), 1,
                     flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d)));
   section.add(beyond(named(
@@ -104,7 +95,7 @@ Section table_section(const LabContext& lab) {
       {flops_series(lab, say("attention"), attention_alone()),
        flops_series(lab, say("attention with all its maps"), whole_attention(d)),
        flops_series(lab, say("recurrence"), recurrence_of(d)),
-       flops_series(lab, say("convolution of {0} taps", kTaps), convolve(d))}));
+       flops_series(lab, say("convolution of {0} taps", kTaps), convolution_of(d, kTaps))}));
   return section;
 }
 
@@ -134,51 +125,6 @@ Section parameters_section(const LabContext& lab) {
        named("convolution", fewer(say("a convolution of {0} taps", kTaps), convolution)),
        beyond(named("lstm", fewer(say("an LSTM"), lstm)))},
       {bars});
-}
-
-// The formulas, op by op: h_t = tanh(x_t + W h_(t-1)), and softmax(Q Kᵀ) V. Where the recurrence is
-// broken no state waits for the one before it.
-Tensor stepwise_recurrence(const Tensor& x, bool waits) {
-  const Tensor weight = filled({x.dim(2), x.dim(2)});
-  Tensor h = filled({1, 1, x.dim(2)});
-  for (int64_t t = 0; t < x.dim(1); ++t) {
-    const Tensor state = linear(waits ? h : h.detached(), weight, Tensor());
-    h = tanh(slice(x, 1, t, 1) + state);
-  }
-  return h;
-}
-
-Tensor stepwise_attention(const Tensor& x) {
-  const Tensor head = reshape(x, {1, 1, x.dim(1), x.dim(2)});
-  return scaled_dot_product_attention(head, head, head, {});
-}
-
-Section steps_section(const LabContext& lab) {
-  constexpr int64_t kShort = 16, kLong = 64;
-  const int64_t d = lab.integer("d");
-  const auto chain = [&](const Layer& layer, int64_t n) {
-    return longest_chain(layer(filled({1, n, d})));
-  };
-  const auto grows = [&](const Layer& layer) { return chain(layer, kLong) - chain(layer, kShort); };
-  const Layer waiting = [](const Tensor& x) { return stepwise_recurrence(x, true); };
-  const Layer recurrence = [&](const Tensor& x) {
-    return stepwise_recurrence(x, !lab.breaks("states"));
-  };
-  const double per_step = chain(waiting, 2) - chain(waiting, 1);
-  const auto chains = [&](const Text& name, const Layer& layer) {
-    const auto length = [&](double n) { return chain(layer, std::llround(n)); };
-    return series_by(name, Samples{4, 16, 64}, std::identity(), length);
-  };
-  return make_section(
-      "cost.steps",
-      {equal(say("recurrence: steps more from n = {0} to {1}", kShort, kLong), kLong - kShort,
-             grows(recurrence) / per_step),
-       equal(say("attention: steps more"), 0, grows(stepwise_attention)),
-       equal(say("convolution: steps more"), 0, grows(convolution_of(d, kTaps)))},
-      {line_chart(
-          say("Operations that wait for each other"), log_axis("n"), log_axis(say("operations")),
-          {chains(say("recurrence"), recurrence), chains(say("attention"), stepwise_attention),
-           chains(say("convolution"), convolution_of(d, kTaps))})});
 }
 
 // Milliseconds of a forward pass of sequences x, the shortest of three.
@@ -239,7 +185,7 @@ Section slow_section(const LabContext& lab) {
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  return {table_section(lab), parameters_section(lab), steps_section(lab), slow_section(lab)};
+  return {table_section(lab), parameters_section(lab), slow_section(lab)};
 }
 
 }  // namespace

@@ -162,40 +162,11 @@ Section occlusion_section(const std::vector<Kind>& kinds, int64_t distance) {
                   say("steps back"), say("share"), each_of(kinds, series_of))});
 }
 
-// y_T, computed when no y before it is known. In the control attention reads the states of an RNN,
-// whose last does not exist without those before.
-Section parallel_section(const LabContext& lab) {
-  constexpr int64_t kTokens = 16, kWidth = 8;
-  const RandomStream random(1);
-  const auto make = [&](const char* name) {
-    return random_normal(random, name, {1, kTokens, 1, kWidth});
-  };
-  const Tensor q = make("q"), k = make("k"), v = make("v");
-  const Tensor weight = random_normal(random, "W", {kWidth, kWidth}) * 0.3;
-  const auto last = [](const Tensor& x) { return slice(x, 1, kTokens - 1, 1); };
-  const auto states = [&](const Tensor& x) {
-    const Tensor flat = reshape(x, {1, x.dim(1), kWidth});
-    return reshape(rnn(flat, weight), x.shape());
-  };
-  const auto asked = [&](const Tensor& queries) {
-    return lab.breaks("states") ? states(queries) : queries;
-  };
-  const AttentionOptions options = {.mask = {.causal = true}};
-  const Tensor all = attention(asked(q), k, v, options);
-  const Tensor x = make("x");
-  return make_section(
-      "distance.parallel",
-      {same(say("attention: the last y, alone and with all"),
-            largest_difference(last(all), attention(asked(last(q)), k, v, options))),
-       differ(say("RNN: the last h, with and without those before"),
-              largest_difference(last(states(x)), states(last(x))))});
-}
-
 std::vector<Section> run(const LabContext& lab) {
   const std::vector<Kind> kinds = measure(lab);
   const int64_t letters = lab_config(lab, 1, {}).data.alphabet;
   return {learning_section(kinds, letters),
-          occlusion_section(kinds, lab.integers("distance").back()), parallel_section(lab)};
+          occlusion_section(kinds, lab.integers("distance").back())};
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Who sees whom: |dy_i / dx_j| of attention, convolution and recurrence, by backward.
 #include "apps/labs/kit/lab_kit.h"
 #include "models/mixer_kind.h"
-#include "models/stack.h"
 
 namespace qkv {
 namespace {
@@ -53,34 +52,37 @@ Section share_section(const LabContext& lab) {
   return section;
 }
 
-// Layers of a convolution with k taps around the token itself until the first of n tokens depends
-// on the last. The taps of layer l stand k^(l mod `cycle`) apart: with a cycle of 1 side by side.
-int64_t layers_between(int64_t n, int64_t k, int64_t cycle) {
-  const Tensor x = as_parameter(ones({1, n, 1}, DType::f64));
-  Tensor y = x;
-  for (int64_t layers = 1;; ++layers) {
-    const auto apart = std::llround(std::pow(k, (layers - 1) % cycle));
-    const int64_t width = (k - 1) * apart + 1;
-    std::vector<double> taps(static_cast<size_t>(width));
-    for (int64_t i = 0; i < width; i += apart) taps[static_cast<size_t>(i)] = 1;
-    y = depthwise_convolution(y, constant_f64({1, 1, width}, taps), Tensor(), width / 2);
-    const Tensor back = backward(slice(y, 1, 0, 1), {.keep_graph = true})[x];
-    if (back.to_vector().back() != 0) return layers;
-  }
+// A layer of convolution with k taps around the token itself, `apart` tokens from each other.
+Tensor convolved(const Tensor& x, int64_t k, int64_t apart) {
+  const int64_t width = (k - 1) * apart + 1;
+  std::vector<double> taps(static_cast<size_t>(width));
+  for (int64_t i = 0; i < width; i += apart) taps[static_cast<size_t>(i)] = 1;
+  return depthwise_convolution(x, constant_f64({1, 1, width}, taps), Tensor(), width / 2);
 }
 
-// How far the first token sees through `layers` layers of convolution.
-double influence_through(const LabContext& lab, int64_t layers) {
-  const int64_t n = lab.integer("n"), k = lab.integer("kernel");
+// How far the first of n tokens sees through `layers` layers of convolution. The taps of layer l,
+// from 0 on, stand k^(l mod `cycle`) apart: with a cycle of 1 side by side.
+int64_t reach_through(int64_t n, int64_t k, int64_t layers, int64_t cycle = 1) {
   const Tensor x = as_parameter(ones({1, n, 1}, DType::f64));
   Tensor y = x;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    y = depthwise_convolution(y, ones({1, 1, k}, DType::f64), Tensor(), k / 2);
+    y = convolved(y, k, std::llround(std::pow(k, layer % cycle)));
   }
   const Samples back = backward(slice(y, 1, 0, 1))[x].to_vector();
   const auto last =
       std::ranges::find_if(back.rbegin(), back.rend(), [](double g) { return g != 0; });
-  return static_cast<double>(back.rend() - last - 1);
+  return back.rend() - last - 1;
+}
+
+double reach_through(const LabContext& lab, int64_t layers, int64_t cycle = 1) {
+  return static_cast<double>(reach_through(lab.integer("n"), lab.integer("kernel"), layers, cycle));
+}
+
+// Layers until the first of n tokens depends on the last.
+int64_t layers_between(int64_t n, int64_t k, int64_t cycle) {
+  int64_t layers = 1;
+  while (reach_through(n, k, layers, cycle) < n - 1) ++layers;
+  return layers;
 }
 
 int64_t layers_enough(const LabContext& lab) {
@@ -88,27 +90,9 @@ int64_t layers_enough(const LabContext& lab) {
   return lab.breaks("flat") ? 1 : (lab.integer("n") - 2) / half + 1;
 }
 
-// h_t = tanh(x_t + h_(t - 1)) of n tokens; nothing passes through the state of the token `cut`.
-bool depends_without(int64_t n, int64_t cut) {
-  const Tensor x = as_parameter(constant_f64({n, 1}, Samples(static_cast<size_t>(n), 0.1)));
-  Tensor h = zeros({1, 1}, DType::f64);
-  for (int64_t t = 0; t < n; ++t) {
-    h = tanh(row_of(x, t) + h);
-    if (t == cut) h = h.detached();
-  }
-  return backward(h)[x].to_vector().front() != 0;
-}
-
 // "1 layer", "3 layers"
 Text layers_text(int64_t layers) {
   return layers == 1 ? say("1 layer") : say("{0} layers", layers);
-}
-
-// How many states all information must pass from the first of n tokens to the last in a recurrence.
-int64_t states_between(int64_t n) {
-  int64_t states = 0;
-  for (int64_t t = 0; t + 1 < n; ++t) states += depends_without(n, t) ? 0 : 1;
-  return states;
 }
 
 Section stacked_section(const LabContext& lab) {
@@ -116,7 +100,7 @@ Section stacked_section(const LabContext& lab) {
   const auto far = static_cast<double>(lab.integer("n") - 1);
   Samples reach;
   for (int64_t layers = 1; layers <= enough; ++layers) {
-    reach.push_back(influence_through(lab, layers));
+    reach.push_back(reach_through(lab, layers));
   }
   LineChart chart = line_chart(say("Reach of stacked convolutions"), say("layers"), say("tokens"),
                                {numbered_series(say("reach"), reach)});
@@ -124,23 +108,25 @@ Section stacked_section(const LabContext& lab) {
   return make_section(
       "influence.stacked",
       {named("stacked", at_least(say("reach of {0} of convolution, in tokens", layers_text(enough)),
-                                 far, influence_through(lab, enough))),
+                                 far, reach_through(lab, enough))),
        beyond(named("one", at_least(say("reach of {0} of convolution, in tokens", layers_text(1)),
-                                    far, influence_through(lab, 1))))},
+                                    far, reach_through(lab, 1))))},
       {chart});
 }
 
+// In its control the one layer is as many as reach all.
 Section local_section(const LabContext& lab) {
-  const int64_t enough = layers_enough(lab);
-  const int64_t one_side = (lab.integer("kernel") - 1) / 2;
-  const auto half = static_cast<double>(one_side);
-  const int64_t one = lab.breaks("deep") ? enough : 1;
-  return make_section("influence.local",
-                      {at_most(say("reach of {0} of convolution, in tokens", layers_text(1)), half,
-                               influence_through(lab, one)),
-                       beyond(named("stacked", at_most(say("reach of {0} of convolution, in tokens",
-                                                           layers_text(enough)),
-                                                       half, influence_through(lab, enough))))});
+  const int64_t enough = layers_enough(lab), one = lab.breaks("deep") ? enough : 1;
+  const auto half = static_cast<double>((lab.integer("kernel") - 1) / 2);
+  return make_section(
+      "influence.local",
+      {at_most(say("reach of {0} of convolution, in tokens", layers_text(1)), half,
+               reach_through(lab, one)),
+       above(say("reach of {0} of convolution, in tokens", layers_text(enough)), half,
+             reach_through(lab, enough)),
+       beyond(named("dilated", at_most(say("reach of {0}, their taps apart, beside side by side",
+                                           layers_text(2)),
+                                       reach_through(lab, 2), reach_through(lab, 2, 2))))});
 }
 
 Section path_section(const LabContext& lab) {
@@ -191,16 +177,6 @@ ModelOptions options_of(const LabContext& lab, const std::string& mixer, Cell ce
           .cell = cell};
 }
 
-// Whole blocks, as in an encoder.
-Network encoder(const LabContext& lab, uint64_t seed, const std::string& mixer, int64_t layers) {
-  ModelOptions options = options_of(lab, mixer);
-  options.num_layers = layers;
-  options.attention.window = lab.is_control() && mixer == "attention" ? 1 : 0;
-  Initializer init(RandomStream(seed), DType::f64);
-  const Stack stack(init, options, Stack::Role::kEncoder, lab.integer("n"));
-  return [stack](const Tensor& x) { return run_module(stack, x, Tensor()); };
-}
-
 // A mixer alone: what it does itself, without the residual stream around it.
 Network mixer_of(const LabContext& lab, const Mixer& mixer, bool causal) {
   const int64_t window = lab.is_control() && mixer.name() == "attention" ? 2 : 0;
@@ -214,36 +190,18 @@ Mixer make_mixer(const LabContext& lab, uint64_t seed, const ModelOptions& optio
   return make_mixer(init, options, {lab.integer("n"), causal, deviation});
 }
 
-Section reach_section(const LabContext& lab) {
-  const int64_t n = lab.integer("n"), half = (lab.integer("kernel") - 1) / 2;
-  Section section = make_section("influence.reach");
-  const Tensor x = make_words(lab, 1);
-  for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
-    section.add(equal(say("reach of {0} of convolution, in tokens", layers_text(layers)),
-                      std::min(layers * half, n - 1),
-                      reach_of(influence(encoder(lab, 1, "convolution", layers), x))));
-  }
-  const std::pair<const char*, Text> kinds[] = {
-      {"recurrence", say("recurrence in both directions")}, {"attention", say("attention")}};
-  for (const auto& [kind, name] : kinds) {
-    section.add(equal(say("{0}, 1 layer: the same", name), n - 1,
-                      reach_of(influence(encoder(lab, 1, kind, 1), x))));
-  }
-  const Mixer recurrence = make_mixer(lab, 1, options_of(lab, "recurrence"), true);
-  const Tensor one_way = influence(mixer_of(lab, recurrence, /*causal=*/true), x);
-  section.add(equal(say("recurrence in one direction: |dy_first / dx_last|"), 0,
-                    one_way.to_vector()[static_cast<size_t>(n - 1)]));
+HeatMaps who_sees_whom(const LabContext& lab) {
   HeatMaps maps = {.title = say("Influence of j on i, over the largest of each")};
   const auto show = [&](const Text& title, const char* kind, bool causal) {
     const Mixer mixer = make_mixer(lab, 1, options_of(lab, kind), causal);
-    const Tensor found = influence(mixer_of(lab, mixer, causal), x);
+    const Tensor found = influence(mixer_of(lab, mixer, causal), make_words(lab, 1));
     maps.maps.push_back(map_of_inputs(title, found * (1 / largest_of(found))));
   };
   show(say("convolution"), "convolution", false);
   show(say("recurrence in one direction"), "recurrence", true);
-  for (const auto& [kind, name] : kinds) show(name, kind, false);
-  section.show(maps);
-  return section;
+  show(say("recurrence in both directions"), "recurrence", false);
+  show(say("attention"), "attention", false);
+  return maps;
 }
 
 // |dy_last / dx_j| over its largest, by the distance of j, of the mixer alone.
@@ -311,7 +269,7 @@ Section decay_section(const LabContext& lab) {
                                 kKept, kept(1))),
        beyond(named("line", below(say("the same, words of size 10⁻⁶, where tanh is linear"), kKept,
                                   kept(1e-6))))},
-      {chart});
+      {who_sees_whom(lab), chart});
 }
 
 // The influence of the last token on the first, in an LSTM, and how much that is of its influence
@@ -340,20 +298,9 @@ Section both_ways_section(const LabContext& lab) {
              values_of(two, &Last::share))});
 }
 
-Section steps_section(const LabContext& lab) {
-  const int64_t n = lab.integer("n");
-  const Tensor one = influence(encoder(lab, 1, "attention", 1), make_words(lab, 1));
-  return make_section(
-      "influence.steps",
-      {equal(say("RNN: states on the way from the first of {0} tokens to the last", n), n - 1,
-             states_between(n)),
-       above(say("attention, 1 layer: influence of the first token on the last"), 0,
-             one.to_vector()[static_cast<size_t>((n - 1) * n)])});
-}
-
 std::vector<Section> run(const LabContext& lab) {
-  return {reach_section(lab),     stacked_section(lab), local_section(lab), decay_section(lab),
-          both_ways_section(lab), share_section(lab),   path_section(lab),  steps_section(lab)};
+  return {stacked_section(lab),   local_section(lab), decay_section(lab),
+          both_ways_section(lab), share_section(lab), path_section(lab)};
 }
 
 }  // namespace

@@ -15,11 +15,8 @@ using AttentionLayer = NotedChild<"attention", MultiHeadAttention>;
 using LearnedLayer = NotedChild<"learned", LearnedMixing>;
 
 // A bidirectional one. In the main control the scores of attention are all 0.
-Mixer make_layer(const LabContext& lab, const std::string& kind, const RandomStream& random,
-                 bool projects = true) {
-  ModelOptions options = {
-      .d_model = lab.integer("d"), .mixer = kind, .num_heads = 1, .scale_scores = projects};
-  if (!projects) options.attention.projections = Projections::kNone;
+Mixer make_layer(const LabContext& lab, const std::string& kind, const RandomStream& random) {
+  const ModelOptions options = {.d_model = lab.integer("d"), .mixer = kind, .num_heads = 1};
   Initializer init(random, DType::f64);
   Mixer mixer = make_mixer(
       init, options, {.max_length = lab.integer("n"), .causal = false, .residual_deviation = 0.5});
@@ -176,10 +173,6 @@ Tensor make_words(const LabContext& lab, uint64_t seed, const char* name) {
   return random_normal(RandomStream(seed), name, {1, lab.integer("n"), lab.integer("d")});
 }
 
-Tensor run_mixer(const Mixer& mixer, const Tensor& x) {
-  return run_module(mixer, x, AttentionMask{});
-}
-
 // The weights with which the tokens are mixed.
 Tensor weights_of(const Mixer& mixer, const Tensor& x) {
   const Trace trace = trace_module(mixer, x, AttentionMask{}).trace;
@@ -241,7 +234,7 @@ Bars bars_of(const std::vector<std::pair<Text, Samples>>& models) {
 }
 
 struct Arms {
-  std::vector<Found> set, learned, self, between, convolution, lstm, over_states, states_set;
+  std::vector<Found> set, self, between, convolution, lstm, over_states, states_set;
 };
 
 Arms train_all(const LabContext& lab) {
@@ -249,7 +242,6 @@ Arms train_all(const LabContext& lab) {
   const bool is_linear = lab.breaks("linear");
   const Finder cnn = {.mixer = "uniform", .below = "convolution", .bends = !is_linear};
   return {.set = find_marked(lab, {.mixer = "uniform"}),
-          .learned = find_marked(lab, {.mixer = "learned"}),
           .self = find_marked(lab, {.mixer = "attention"}),
           .between = find_marked(lab, {.mixer = "attention", .is_asked_from = true}),
           .convolution = find_marked(lab, cnn),
@@ -261,18 +253,6 @@ Arms train_all(const LabContext& lab) {
 Finding has_learned(const Text& model, const std::vector<Found>& all) {
   return premise(
       at_most(say("{0}: share of the variance that is left", model), kLearned, left_of(all)));
-}
-
-Section own_weights_section(const Arms& arms) {
-  const Samples set = left_of(arms.set), learned = left_of(arms.learned), self = left_of(arms.self);
-  return make_section(
-      "mixers.own-weights",
-      {has_learned(say("self-attention"), arms.self),
-       larger(say("variance left: weights that are set, and weights that are computed"), set, self),
-       larger(say("weights learned for all inputs, and weights that are computed"), learned, self)},
-      {bars_of({{say("set: all equal"), set},
-                {say("a learned table"), learned},
-                {say("self-attention"), self}})});
 }
 
 Section assigned_section(const Arms& arms) {
@@ -288,62 +268,19 @@ Section assigned_section(const Arms& arms) {
                 {say("self-attention"), left_of(arms.self)}})});
 }
 
-// In the control of these the table is computed from the input as well.
-Mixer make_table(const LabContext& lab) {
-  return lab.breaks("computed") ? make_layer(lab, "attention", RandomStream(1), false)
-                                : make_learned(lab);
-}
-
-Section sum_section(const LabContext& lab) {
-  const Tensor words = make_words(lab, 1, "a"), x = as_parameter(words);
-  const Mixer table = make_table(lab);
-  return make_section(
-      "mixers.sum",
-      {same(say("dy_i / dx_j and w_ij"),
-            largest_difference(mixing_matrix(run_mixer(table, x), x), weights_of(table, words)))});
-}
-
-Section indices_section(const LabContext& lab) {
-  const Tensor words = make_words(lab, 1, "a"), x = as_parameter(words);
-  const Mixer table = make_table(lab);
-  const Tensor weights = weights_of(table, words);
-  const Tensor jacobian = mixing_matrix(run_mixer(table, x), x);
-  return make_section(
-      "mixers.indices",
-      {same(say("sums over j of w_ij and 1"), largest_of(sum(weights, -1) - 1.0)),
-       same(say("w_ij and the influence of input j on output i"),
-            largest_difference(jacobian, weights)),
-       beyond(named("swapped", same(say("w_ij and the influence of input i on output j"),
-                                    largest_difference(transposed(jacobian), weights))))},
-      {HeatMaps{.title = say("Weights and influence"),
-                .maps = {map_of_inputs("w_ij", weights), map_of_inputs("dy_i / dx_j", jacobian)}}});
-}
-
-Section computed_section(const LabContext& lab) {
-  const Mixer bare = make_layer(lab, "attention", RandomStream(1), false);
-  const Tensor words = make_words(lab, 1, "a"), flat = reshape(words, {words.dim(1), words.dim(2)});
-  const Tensor products = products_of_rows(flat, flat);
-  const Tensor weights = reshape(weights_of(bare, words), products.shape());
-  return make_section(
-      "mixers.computed",
-      {same(say("weights of self-attention without maps, and softmax(X Xᵀ)"),
-            largest_difference(weights, softmax(products))),
-       beyond(named("products", same(say("the same weights, and the products x_i · x_j themselves"),
-                                     largest_difference(weights, products))))});
-}
-
+// Models that decide by a bend or by gates, beside attention.
 Section old_section(const Arms& arms) {
-  const Samples set = left_of(arms.set), cnn = left_of(arms.convolution), lstm = left_of(arms.lstm);
+  const Samples set = left_of(arms.set), cnn = left_of(arms.convolution), lstm = left_of(arms.lstm),
+                self = left_of(arms.self);
   return make_section(
       "mixers.old",
       {has_learned(say("self-attention"), arms.self),
-       named("cnn", alike(say("variance left: a CNN, and a mean, which cannot choose"), cnn, set,
-                          kLearned)),
-       named("lstm", alike(say("an LSTM, and a mean"), lstm, set, kLearned))},
-      {bars_of({{say("mean"), set},
-                {"CNN", cnn},
-                {"LSTM", lstm},
-                {say("self-attention"), left_of(arms.self)}})});
+       larger(say("variance left: a CNN, and self-attention"), cnn, self),
+       larger(say("variance left: an LSTM, and self-attention"), lstm, self),
+       beyond(named("cnn", alike(say("variance left: a CNN, and a mean, which cannot choose"), cnn,
+                                 set, kLearned))),
+       beyond(named("lstm", alike(say("an LSTM, and a mean"), lstm, set, kLearned)))},
+      {bars_of({{say("mean"), set}, {"CNN", cnn}, {"LSTM", lstm}, {say("self-attention"), self}})});
 }
 
 // By how much more equal weights leave than learned ones.
@@ -368,9 +305,8 @@ Section trusted_section(const Arms& arms) {
               moved_of(arms.self), left_of(arms.set)),
        above(say("to tokens: what equal weights leave more than learned ones"), kLearned,
              needed(arms.set, arms.self)),
-       beyond(named("states", above(say("to states: what equal weights leave more than learned "
-                                        "ones"),
-                                    kLearned, needed(arms.states_set, arms.over_states))))},
+       named("states", above(say("to states: what equal weights leave more than learned ones"),
+                             kLearned, needed(arms.states_set, arms.over_states)))},
       {HeatMaps{.title = say("Weights for one question, whose marked token is {0}",
                              arms.self[0].places.to_vector()[0]),
                 .maps = {weights_map(say("to tokens"), arms.self),
@@ -379,9 +315,7 @@ Section trusted_section(const Arms& arms) {
 
 std::vector<Section> run(const LabContext& lab) {
   const Arms arms = train_all(lab);
-  return {inputs_section(lab), own_weights_section(arms), assigned_section(arms),
-          sum_section(lab),    indices_section(lab),      computed_section(lab),
-          old_section(arms),   trusted_section(arms)};
+  return {inputs_section(lab), assigned_section(arms), old_section(arms), trusted_section(arms)};
 }
 
 }  // namespace

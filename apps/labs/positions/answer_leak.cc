@@ -129,7 +129,10 @@ Section distribution_section(const Form& masked, const Form& open) {
       {learned(masked),
        named("fit",
              larger(say("loss with what comes before alone, trained without the mask and with"),
-                    open.hidden(), masked.hidden()))},
+                    open.hidden(), masked.hidden())),
+       beyond(named("sight",
+                    larger(say("loss with all of the answer in sight, without the mask and with"),
+                           open.in_sight(), masked.in_sight())))},
       {chart});
 }
 

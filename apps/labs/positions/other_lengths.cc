@@ -1,7 +1,6 @@
 // One model at other lengths than it was made for: which part of it forbids them.
 #include "apps/labs/kit/lab_kit.h"
 #include "framework/core/error.h"
-#include "framework/nn/trace.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -16,36 +15,26 @@ struct Part {
   Position position = Position::kNone;
 };
 
-Model make(const LabContext& lab, const Part& part, uint64_t seed = 1) {
+Model make(const LabContext& lab, const Part& part) {
   ModelOptions options = {.mixer = part.mixer, .position = part.position};
-  if (part.mixer == "attention") {
-    if (lab.is_control()) options.position = Position::kLearned;
-    if (lab.breaks("even")) options.attention.scale = 1e-30;
-  }
+  if (part.mixer == "attention" && lab.is_control()) options.position = Position::kLearned;
   const DataShape data = {.vocabulary_size = kVocabulary, .max_length = lab.integer("trained")};
-  return {options, data, Initializer(RandomStream(seed).derive("model"), DType::f64)};
+  return {options, data, Initializer(RandomStream(1).derive("model"), DType::f64)};
 }
 
 // The first `length` tokens of one text. i64 [1, T]
-Tensor text(int64_t length, const char* name = "text") {
-  return random_tokens(RandomStream(1).derive(name), {1, length}, kVocabulary);
+Tensor text(int64_t length) {
+  return random_tokens(RandomStream(1).derive("text"), {1, length}, kVocabulary);
 }
 
-struct Read {
-  Tensor logits;  // undefined: refused
-  Trace trace = {};
-};
-
-Read read(const Model& model, const Tensor& tokens) {
-  Read read;
+bool reads(const Model& model, const Tensor& tokens) {
   ForwardContext context;
-  const Tracing tracing(read.trace);
   const std::vector<Tensor> inputs = {tokens};
   try {
-    read.logits = model(inputs, context);
+    return model(inputs, context).defined();
   } catch (const Error&) {  // too long for one of its tables
+    return false;
   }
-  return read;
 }
 
 std::vector<Part> attentions() {
@@ -66,7 +55,7 @@ std::vector<Part> tables() {
 int64_t longest_read(const Model& model, const std::vector<int64_t>& lengths) {
   int64_t longest = 0;
   for (const int64_t length : lengths) {
-    if (read(model, text(length)).logits.defined()) longest = length;
+    if (reads(model, text(length))) longest = length;
   }
   return longest;
 }
@@ -96,7 +85,7 @@ HeatMap map_of(const LabContext& lab) {
     map.row_names.push_back(part.name);
     const Model model = make(lab, part);
     for (const int64_t length : lengths) {
-      map.numbers.push_back(read(model, text(length)).logits.defined() ? 1 : 0);
+      map.numbers.push_back(reads(model, text(length)) ? 1 : 0);
     }
   }
   return map;
@@ -111,37 +100,7 @@ Section length_section(const LabContext& lab) {
   return section;
 }
 
-Section weights_section(const LabContext& lab) {
-  const int64_t length = lab.integer("trained");
-  const auto changes = [&](const Part& part, const std::string& path) {
-    return over_seeds(lab, [&](uint64_t seed) {
-      const Model model = make(lab, part, seed);
-      return largest_difference(read(model, text(length)).trace[path],
-                                read(model, text(length, "another")).trace[path]);
-    });
-  };
-  const std::string attention = "blocks.0.attention.weights", table = "blocks.0.learned.weights";
-  const auto map = [&](const char* name, const Part& part, const std::string& path) {
-    const Tensor weights = read(make(lab, part), text(length, name)).trace[path];
-    const Tensor head = reshape(slice(weights, weights.rank() - 3, 0, 1), {length, length});
-    const bool is_first = name == std::string("text");
-    HeatMap drawn = heat_map_of(say(is_first ? "first text" : "second text"), head);
-    drawn.row_axis = say("queries");
-    drawn.column_axis = say("keys");
-    return drawn;
-  };
-  const Part computed = attentions().front(), learned = tables().back();
-  return make_section(
-      "length.weights",
-      {equal(say("a table of weights: change with the text"), 0, most_of(changes(learned, table))),
-       above(say("attention: change with the text"), 0, changes(computed, attention))},
-      {HeatMaps{.title = say("Weights of attention in one model"),
-                .maps = {map("text", computed, attention), map("another", computed, attention)}}});
-}
-
-std::vector<Section> run(const LabContext& lab) {
-  return {length_section(lab), weights_section(lab)};
-}
+std::vector<Section> run(const LabContext& lab) { return {length_section(lab)}; }
 
 }  // namespace
 

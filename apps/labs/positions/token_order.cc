@@ -1,6 +1,5 @@
-// Attention does not know the order of what it attends to; unless a mask or positions tell it.
+// Attention does not know the order of what it attends to; unless a mask tells it.
 #include "apps/labs/kit/lab_kit.h"
-#include "framework/nn/mixers/position.h"
 
 namespace qkv {
 namespace {
@@ -67,8 +66,7 @@ Tensor gradient_at(const Layer& layer, const Tensor& x, const Tensor& pushed, bo
   return backward(layer(input, causal), {.cotangent = pushed})[input];
 }
 
-// The shuffle moves the words, not `positions`.
-Differences measure(const LabContext& lab, bool causal, const Tensor& positions) {
+Differences measure(const LabContext& lab, bool causal) {
   Differences largest;
   const int64_t n = lab.integer("n"), d = lab.integer("d");
   for (const uint64_t seed : lab.seeds()) {
@@ -76,15 +74,14 @@ Differences measure(const LabContext& lab, bool causal, const Tensor& positions)
     const Layer layer(random.derive("layer"), d);
     const Tensor x = random_normal(random, "x", {n, d});
     const Tensor places = shuffled_places(random, n);
-    const Tensor before = layer(x + positions, causal);
-    const Tensor after = layer(shuffled(x, places) + positions, causal);
+    const Tensor before = layer(x, causal);
+    const Tensor after = layer(shuffled(x, places), causal);
     largest.moved = std::max(largest.moved, largest_difference(after, shuffled(before, places)));
     largest.kept = std::max(largest.kept, largest_difference(after, before));
     largest.pooled = std::max(largest.pooled, largest_difference(mean(after, 0), mean(before, 0)));
     const Tensor pushed = random_normal(random, "dO", {n, d});
-    const Tensor there =
-        gradient_at(layer, shuffled(x, places) + positions, shuffled(pushed, places), causal);
-    const Tensor here = gradient_at(layer, x + positions, pushed, causal);
+    const Tensor there = gradient_at(layer, shuffled(x, places), shuffled(pushed, places), causal);
+    const Tensor here = gradient_at(layer, x, pushed, causal);
     largest.gradients =
         std::max(largest.gradients, largest_difference(there, shuffled(here, places)));
   }
@@ -92,23 +89,15 @@ Differences measure(const LabContext& lab, bool causal, const Tensor& positions)
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const int64_t n = lab.integer("n"), d = lab.integer("d");
-  const Tensor no_positions = zeros({n, d}, DType::f64);
-  const Differences plain = measure(lab, lab.is_control(), no_positions);
-  const Differences causal = measure(lab, true, no_positions);
-  const Differences placed = measure(lab, lab.is_control(), sinusoidal_positions(n, d, DType::f64));
-  const Finding masked =
-      beyond(named("causal", same(say("f(P X) and P f(X), with a causal mask"), causal.moved)));
+  const Differences plain = measure(lab, lab.is_control()), causal = measure(lab, true);
   return {make_section(
-              "order.shuffle",
-              {same(say("f(P X) and P f(X)"), plain.moved),
-               same(say("mean over the tokens, before and after"), plain.pooled),
-               same(say("gradients, before and after"), plain.gradients),
-               beyond(named("kept", same(say("f(P X) and f(X), row by row"), plain.kept))), masked},
-              {maps_of(lab)}),
-          make_section("order.positions",
-                       {differ(say("f(P X) and P f(X), with positions"), placed.moved),
-                        same(say("f(P X) and P f(X), without positions"), plain.moved), masked})};
+      "order.shuffle",
+      {same(say("f(P X) and P f(X)"), plain.moved),
+       same(say("mean over the tokens, before and after"), plain.pooled),
+       same(say("gradients, before and after"), plain.gradients),
+       beyond(named("kept", same(say("f(P X) and f(X), row by row"), plain.kept))),
+       beyond(named("causal", same(say("f(P X) and P f(X), with a causal mask"), causal.moved)))},
+      {maps_of(lab)})};
 }
 
 }  // namespace

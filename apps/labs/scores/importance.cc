@@ -25,68 +25,19 @@ Finding has_learned(const LabContext& lab, const std::vector<Lookup>& lookups) {
                              values_of(lookups, &Lookup::last_loss))));
 }
 
-// The change if a query cannot see a key: |p - p without it|, of each query and key.   [n, n]
-Tensor removals(const Lookup& lookup) {
-  const int64_t n = lookup.words.dim(0);
-  const Tensor scores = lookup.scores(), weights = softmax(scores);
-  std::vector<Tensor> columns;
-  for (int64_t j = 0; j < n; ++j) {
-    const Tensor hidden = row_of(identity(n), j) * -1e9;
-    columns.push_back(lengths_of_rows(softmax(scores + hidden) - weights));
-  }
-  return stack(columns, 1);
-}
-
-// One query, and its keys by their scores.
-Table ranking_table(const Lookup& lookup) {
-  const Samples scores = row_of(lookup.scores(), 0).to_vector(),
-                weights = row_of(lookup.weights(), 0).to_vector(),
-                changes = row_of(removals(lookup), 0).to_vector();
-  std::vector<size_t> keys(scores.size());
-  std::iota(keys.begin(), keys.end(), 0);
-  std::ranges::sort(keys, std::greater{}, [&](size_t key) { return scores[key]; });
-  return table_by(say("Word 0 asks; word {0} is the one that matters to it", lookup.partners[0]),
-                  {say("key"), "s", "a", say("what changes without it")}, keys, [&](size_t key) {
-                    return std::vector<Text>{std::to_string(key), format_number(scores[key]),
-                                             format_number(weights[key]),
-                                             format_number(changes[key])};
-                  });
-}
-
-Section ranking_section(const LabContext& lab, const std::vector<Lookup>& lookups) {
-  const auto over = [&](const auto& f) { return values_of(lookups, f); };
-  const Lookup& first = lookups[0];
-  std::vector<Text> names;
-  for (int64_t i = 0; i < first.words.dim(0); ++i) names.push_back(std::to_string(i));
-  const double chance = 1 / static_cast<double>(lab.integer("n"));
-  return make_section(
-      "importance.ranking",
-      {has_learned(lab, lookups),
-       equal(say("share of pairs of keys whose probabilities are in the order of s"), 1,
-             least_of(over([](const Lookup& each) {
-               return share_in_order(each.scores(), each.weights());
-             }))),
-       above(say("share of queries whose answer changes most without their first key"), chance,
-             over([](const Lookup& each) {
-               return share_with_same_largest(removals(each), each.scores());
-             }))},
-      {Arcs{.title = say("One query and its keys"),
-            .queries = {"0"},
-            .keys = names,
-            .weights = row_of(first.weights(), 0).to_vector()},
-       ranking_table(first)});
-}
-
 Section importance_section(const LabContext& lab, const std::vector<Lookup>& lookups) {
+  // Each word is most like itself, so that it does not count as a candidate.
   const auto at_partners = [&](const auto& likeness) {
-    return values_of(lookups,
-                     [&](const Lookup& each) { return share_of_partners(each, likeness(each)); });
+    return values_of(lookups, [&](const Lookup& each) {
+      const Tensor itself = identity(each.words.dim(0)) * 1e9;
+      return share_of_partners(each, likeness(each) - itself);
+    });
   };
   const auto plain = [](const Lookup& each) {
     return products_of_rows(each.words, each.words) / std::sqrt(each.d());
   };
   const auto mapped = [](const Lookup& each) { return each.scores(); };
-  const double chance = 1 / static_cast<double>(lab.integer("n"));
+  const double chance = 1 / static_cast<double>(lab.integer("n") - 1);
   const Lookup& first = lookups[0];
   return make_section(
       "importance.importance",
@@ -112,7 +63,7 @@ Section importance_section(const LabContext& lab, const std::vector<Lookup>& loo
 
 std::vector<Section> run(const LabContext& lab) {
   const std::vector<Lookup> lookups = train_lookups(lab);
-  return {importance_section(lab, lookups), ranking_section(lab, lookups)};
+  return {importance_section(lab, lookups)};
 }
 
 }  // namespace

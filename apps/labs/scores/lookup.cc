@@ -32,8 +32,6 @@ Text name_of(Score score) {
       return "q·k / √d";
     case Score::kAdditive:
       return say("additive");
-    case Score::kKernel:
-      return say("kernel");
   }
   fail("a score without a name");
 }
@@ -50,8 +48,6 @@ Tensor scores_of(Score score, const Tensor& queries, const Tensor& keys, const T
       return products_of_rows(queries, keys) / root;
     case Score::kAdditive:
       return sum(tanh(q + k + bias) * v, -1);
-    case Score::kKernel:
-      return sum((q - k) * (q - k), -1) * (-0.5 / root);
   }
   fail("a score without a formula");
 }
@@ -93,19 +89,12 @@ Lookup train_lookup(const RandomStream& random, const LookupOptions& options) {
 }
 
 double share_of_partners(const Lookup& lookup, const Tensor& numbers) {
-  const Tensor partners = one_hot(tokens_of(lookup.partners), numbers.dim(1), DType::f64);
-  return share_with_same_largest(numbers, partners);
-}
-
-double share_with_same_largest(const Tensor& a, const Tensor& b) {
-  const auto place = [](const std::vector<double>& row) {
-    return std::ranges::max_element(row) - row.begin();
-  };
   double count = 0;
-  for (int64_t i = 0; i < a.dim(0); ++i) {
-    count += place(row_of(a, i).to_vector()) == place(row_of(b, i).to_vector()) ? 1 : 0;
+  for (size_t i = 0; i < lookup.partners.size(); ++i) {
+    const std::vector<double> row = row_of(numbers, static_cast<int64_t>(i)).to_vector();
+    count += std::ranges::max_element(row) - row.begin() == lookup.partners[i] ? 1 : 0;
   }
-  return count / static_cast<double>(a.dim(0));
+  return count / static_cast<double>(lookup.partners.size());
 }
 
 }  // namespace qkv

@@ -14,9 +14,7 @@ namespace qkv {
 //   dot       q·k
 //   scaled    q·k / √d
 //   additive  v·tanh(q + k + b)        Bahdanau et al. 2015; the maps of q and k are its W and U
-//   kernel    -|q - k|² / (2 √d)       Nadaraya 1964: softmax makes a Gaussian of it
-enum class Score { kDot, kScaled, kAdditive, kKernel };
-inline constexpr Score kScores[] = {Score::kDot, Score::kScaled, Score::kAdditive, Score::kKernel};
+enum class Score { kDot, kScaled, kAdditive };
 Text name_of(Score score);
 
 // The scores of queries [n, d] and keys [m, d].   v, bias [d]: of the additive score   -> [n, m]
@@ -51,8 +49,6 @@ Lookup train_lookup(const RandomStream& random, const LookupOptions& options);
 
 // The share of the rows of [n, n] that are largest at the partner of their word.
 double share_of_partners(const Lookup& lookup, const Tensor& numbers);
-// The share of the rows that are largest at the same place in both.
-double share_with_same_largest(const Tensor& a, const Tensor& b);
 // The error of an even mixture of all words: 1 - 1/n.
 inline double blind_error(int64_t n) { return 1 - 1 / static_cast<double>(n); }
 

@@ -1,7 +1,9 @@
 // The use of the maps of queries and keys. Two letters take turns: a token has to look at the other
 // letter than its own.
+#include "absl/strings/match.h"
 #include "apps/labs/kit/lab_kit.h"
 #include "apps/labs/kit/trained.h"
+#include "framework/nn/with_parameters.h"
 
 namespace qkv {
 namespace {
@@ -39,6 +41,37 @@ HeatMap map_of(const Text& title, const Trained& trained) {
   return map;
 }
 
+bool is_map(const std::string& name) {
+  return std::ranges::any_of(std::vector{"query", "key", "value", "output"}, [&](const char* map) {
+    return absl::EndsWith(name, absl::StrCat("attention.", map, ".weight"));
+  });
+}
+
+// The trained model with the W of its start; in a control nothing is put back.
+Model with_first_maps(const LabContext& lab, const Trained& trained) {
+  const std::vector<NamedParameter> first = parameters(untrained(trained));
+  std::vector<Tensor> tensors;
+  for (const NamedParameter& each : parameters(trained.model)) {
+    const bool put_back = is_map(each.name) && !lab.breaks("kept");
+    tensors.push_back(put_back ? first[tensors.size()].tensor : each.tensor);
+  }
+  return with_parameters(trained.model, tensors);
+}
+
+Section trained_section(const LabContext& lab, const std::vector<Trained>& models) {
+  const auto loss_of = [](const Model& model, const Trained& trained) {
+    const Batch batch = trained.data->validation_batch(0, trained.data->validation_size());
+    return trace_loss(model, batch).result.item();
+  };
+  return make_section(
+      "why-w.trained",
+      {larger(
+          say("loss with the W of the start, and with those that were trained"),
+          values_of(models,
+                    [&](const Trained& each) { return loss_of(with_first_maps(lab, each), each); }),
+          values_of(models, [&](const Trained& each) { return loss_of(each.model, each); }))});
+}
+
 std::vector<Section> run(const LabContext& lab) {
   const auto train = [&](const char* projections, const char* d_ff = "64") {
     return train_over_seeds(lab, {absl::StrCat("attention.projections=", projections),
@@ -53,23 +86,25 @@ std::vector<Section> run(const LabContext& lab) {
     return values_of(all, weight_of_the_answer);
   };
   const Samples right = right_tokens_of(maps);
-  return {make_section(
-      "why-w.maps",
-      {premise(at_least(say("share of tokens that are right with the maps, the worst seed"), 0.99,
-                        least_of(right))),
-       named("maps", larger(say("share of tokens that are right, with the maps and without"), right,
-                            right_tokens_of(bare))),
-       larger(say("the same, without the maps but with as many parameters"), right,
-              right_tokens_of(wide)),
-       named("looked",
-             larger(say("weight of the letter that comes next, with the maps and without"),
-                    looked_at(maps), looked_at(bare)))},
-      {HeatMaps{
-           .title = say("Weights of a sentence, first seed"),
-           .maps = {map_of(say("with W_q and W_k"), maps[0]), map_of("softmax(X Xᵀ) X", bare[0])}},
-       chart_of_losses({numbered_series(say("with W_q and W_k"), maps[0].losses),
-                        numbered_series("softmax(X Xᵀ) X", bare[0].losses),
-                        numbered_series(say("as many parameters"), wide[0].losses)})})};
+  return {
+      make_section(
+          "why-w.maps",
+          {premise(at_least(say("share of tokens that are right with the maps, the worst seed"),
+                            0.99, least_of(right))),
+           named("maps", larger(say("share of tokens that are right, with the maps and without"),
+                                right, right_tokens_of(bare))),
+           larger(say("the same, without the maps but with as many parameters"), right,
+                  right_tokens_of(wide)),
+           named("looked",
+                 larger(say("weight of the letter that comes next, with the maps and without"),
+                        looked_at(maps), looked_at(bare)))},
+          {HeatMaps{.title = say("Weights of a sentence, first seed"),
+                    .maps = {map_of(say("with W_q and W_k"), maps[0]),
+                             map_of("softmax(X Xᵀ) X", bare[0])}},
+           chart_of_losses({numbered_series(say("with W_q and W_k"), maps[0].losses),
+                            numbered_series("softmax(X Xᵀ) X", bare[0].losses),
+                            numbered_series(say("as many parameters"), wide[0].losses)})}),
+      trained_section(lab, maps)};
 }
 
 }  // namespace

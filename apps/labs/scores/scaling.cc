@@ -236,11 +236,65 @@ Section gradient_section(const Rows& plain, const Rows& scaled) {
                 &Measured::passed_on_by_median)});
 }
 
+// The softmax of many rows whose scores are multiplied or shifted.
+struct Pulled {
+  double factor = 1;
+  double largest = 0;    // weight of a row, the mean
+  double passed_on = 0;  // |dS| / |dP| of the median row: one whose two largest scores are about
+                         // the same passes on more than others however large they are
+};
+
+Pulled measure_pulled(const LabContext& lab, uint64_t seed, double factor, double shift = 0) {
+  constexpr int64_t kRows = 200, kKeys = 6;
+  const RandomStream random(seed);
+  const Shape shape = {kRows, kKeys};
+  const Tensor scores = as_parameter(random_normal(random, "S of many", shape) * factor + shift);
+  const Tensor pushed = random_normal(random, "dP of many", shape);
+  // e^z has to be divided by its sum; a control leaves that out.
+  const Tensor weights = lab.breaks("sum") ? exp(scores) : softmax(scores);
+  const Tensor back = backward(weights, {.cotangent = pushed, .keep_graph = true})[scores];
+  return {.factor = factor,
+          .largest = mean(max(weights, -1)).item(),
+          .passed_on = median_share_of_rows(back, pushed)};
+}
+
+Section differences_section(const LabContext& lab) {
+  const auto answers_at = [&](double factor, double shift = 0) {
+    return over_seeds(lab, [&](uint64_t seed) { return measure_pulled(lab, seed, factor, shift); });
+  };
+  const Samples factors = {1, 4, 16, 64, 256};
+  const auto answers = each_of(factors, [&](double factor) { return answers_at(factor); });
+  const auto series = [&](const Text& name, double Pulled::*number) {
+    return series_by(
+        name, answers, [](const auto& each) { return each[0].factor; },
+        [&](const auto& each) { return values_of(each, number); });
+  };
+  const auto largest = [](const auto& each) { return values_of(each, &Pulled::largest); };
+  const auto passed_on = [](const auto& each) { return values_of(each, &Pulled::passed_on); };
+  const auto shifted = answers_at(1, 1000);
+  Samples changes = largest(shifted);
+  for (size_t i = 0; i < changes.size(); ++i) {
+    changes[i] = std::abs(changes[i] - answers[0][i].largest);
+  }
+  return make_section(
+      "scaling.differences",
+      {larger(say("largest weight of a row, scores times 256 and times 1"), largest(answers.back()),
+              largest(answers[0])),
+       larger(say("|dS| / |dP| of the row in the middle, scores times 1 and times 256"),
+              passed_on(answers[0]), passed_on(answers.back())),
+       beyond(named("shifted", differ(say("largest weight before and after 1000 is added to all"),
+                                      most_of(changes))))},
+      {line_chart(say("Scores that are multiplied"), log_axis(say("scores times")), say("share"),
+                  {series(say("largest weight"), &Pulled::largest),
+                   series(say("|dS| / |dP|"), &Pulled::passed_on)})});
+}
+
 std::vector<Section> run(const LabContext& lab) {
   const Rows plain = measure_all(lab, /*is_scaled=*/lab.breaks("plain")),
              scaled = measure_all(lab, /*is_scaled=*/!lab.is_control());
-  return {variance_section(lab, plain), saturation_section(plain, scaled), largest_section(plain),
-          steepness_section(plain, scaled), gradient_section(plain, scaled)};
+  return {variance_section(lab, plain),    saturation_section(plain, scaled),
+          largest_section(plain),          steepness_section(plain, scaled),
+          gradient_section(plain, scaled), differences_section(lab)};
 }
 
 }  // namespace

@@ -7,9 +7,6 @@ namespace {
 using Similarity = Tensor (*)(const Tensor& a, const Tensor& b);  // [N, d], [M, d] -> [N, M]
 
 Tensor dot(const Tensor& a, const Tensor& b) { return products_of_rows(a, b); }
-Tensor scaled(const Tensor& a, const Tensor& b) {
-  return dot(a, b) / std::sqrt(static_cast<double>(a.dim(1)));
-}
 Tensor unit(const Tensor& x) { return x / reshape(lengths_of_rows(x), {x.dim(0), 1}); }
 Tensor cosine(const Tensor& a, const Tensor& b) { return dot(unit(a), unit(b)); }
 
@@ -21,30 +18,10 @@ HeatMap pairs_map(const Text& title, const Tensor& pairs) {
   return heat_map_of(title, pairs, say("words"), say("words"));
 }
 
-// By the sides of the triangle of the unit vectors u and v: 2 atan(|u - v| / |u + v|)  (Kahan 2006)
-double angle_between(const Tensor& a, const Tensor& b) {
-  const Tensor u = unit(a), v = unit(b);
-  return 2 * std::atan2(size_of(u - v), size_of(u + v));
-}
-
 // f(x) of the words of each seed.
 template <class F>
 Samples over_words(const LabContext& lab, const F& f) {
   return over_seeds(lab, [&](uint64_t seed) { return f(make_words(lab, seed)); });
-}
-
-// The largest of |f(a, b)| over all pairs of words of all seeds.
-template <class F>
-double largest_over_pairs(const LabContext& lab, const F& f) {
-  return most_of(over_words(lab, [&](const Tensor& x) {
-    double largest = 0;
-    for (int64_t i = 0; i < x.dim(0); ++i) {
-      for (int64_t j = 0; j < x.dim(0); ++j) {
-        largest = std::max(largest, std::abs(f(row_of(x, i), row_of(x, j))));
-      }
-    }
-    return largest;
-  }));
 }
 
 // Two vectors of a plane, and the one on the other.
@@ -61,13 +38,6 @@ Paths projection_drawing() {
 
 Section angle_section(const LabContext& lab) {
   const Similarity product = lab.is_control() ? cosine : dot;
-  const auto off_law = [&](const Tensor& a, const Tensor& b) {
-    return product(a, b).item() - size_of(a) * size_of(b) * std::cos(angle_between(a, b));
-  };
-  const auto rest = [&](const Tensor& a, const Tensor& b) {
-    const Tensor projection = unit(b) * (product(a, b).item() / size_of(b));
-    return dot(a - projection, b).item();
-  };
   const auto in_order = [&](const Tensor& x) {
     return share_in_order(product(x, x), cosine(x, x));
   };
@@ -75,9 +45,7 @@ Section angle_section(const LabContext& lab) {
   const Tensor x = make_words(lab, 1);
   return make_section(
       "similarity.angle",
-      {same(say("x·y and |x| |y| cos(angle)"), largest_over_pairs(lab, off_law)),
-       same(say("what the projection leaves of x, times y, and 0"), largest_over_pairs(lab, rest)),
-       equal(say("share of pairs in the order of their angles, all lengths 1"), 1,
+      {equal(say("share of pairs in the order of their angles, all lengths 1"), 1,
              least_of(of_units)),
        beyond(named("own", at_least(say("share of pairs in that order, with their own lengths"), 1,
                                     over_words(lab, in_order))))},
@@ -150,44 +118,8 @@ Section related_section(const LabContext& lab) {
                  dot(learned[0].words, learned[0].words))});
 }
 
-Section shares_section(const LabContext& lab) {
-  struct Form {
-    Text name;
-    Similarity similarity;
-  };
-  const std::vector<Form> forms = {{"q·k", dot}, {"q·k / √d", scaled}, {"cos(q, k)", cosine}};
-  const double n = static_cast<double>(lab.integer("n")), sign = lab.breaks("order") ? -1 : 1;
-  const auto shares_of = [&](const Form& form, uint64_t seed) {
-    const Tensor x = make_words(lab, seed);
-    const Tensor samples = random_normal(RandomStream(seed), "samples", x.shape());
-    const Tensor similarity = form.similarity(samples, x);
-    return std::pair(similarity, softmax(similarity * sign));
-  };
-  Section section = make_section("similarity.shares");
-  Bars bars = {.title = say("Shares of n words, seed 1: the first sample"),
-               .bars = {},
-               .parts = {},
-               .shares = {}};
-  for (int64_t i = 0; i < lab.integer("n"); ++i) bars.parts.push_back(say("word {0}", i));
-  for (const Form& form : forms) {
-    section.add(equal(say("share of pairs whose shares are in the order of {0}", form.name), 1,
-                      least_of(over_seeds(lab, [&](uint64_t seed) {
-                        const auto [similarity, shares] = shares_of(form, seed);
-                        return share_in_order(shares, similarity);
-                      }))));
-    bars.bars.push_back(form.name);
-    bars.shares.push_back(row_of(shares_of(form, 1).second, 0).to_vector());
-  }
-  section.add(at_most(
-      say("largest share by the cosine"), std::exp(1) / (std::exp(1) + (n - 1) * std::exp(-1)),
-      most_of(over_seeds(
-          lab, [&](uint64_t seed) { return largest_of(shares_of(forms.back(), seed).second); }))));
-  section.show(std::move(bars));
-  return section;
-}
-
 std::vector<Section> run(const LabContext& lab) {
-  return {angle_section(lab), related_section(lab), shares_section(lab)};
+  return {angle_section(lab), related_section(lab)};
 }
 
 }  // namespace

@@ -259,33 +259,22 @@ Measured measure(const LabContext& lab) {
   return m;
 }
 
-// Guessing among four kinds is right in a quarter: this is twice that.
-Finding learned(const Measured& m) {
-  return premise(at_least(say("images that are right, of four kinds"), 0.5, m.right));
-}
-
-Section focus_section(const Measured& m) {
-  return make_section("patches.focus",
-                      {learned(m),
+Section importance_section(const Measured& m) {
+  std::vector<Figure> figures = m.pictures;
+  figures.insert(figures.end(), m.gradients.begin(), m.gradients.end());
+  // Guessing among four kinds is right in a quarter: the premise is twice that.
+  return make_section("patches.importance",
+                      {premise(at_least(say("images that are right, of four kinds"), 0.5, m.right)),
                        larger(say("weight of the patches with the figure, after and before"),
                               m.weight, m.weight_before),
-                       near(say("weight of the patches with the figure, before training"), 1,
-                            m.weight_before, 0.1)},
-                      m.pictures);
-}
-
-Section importance_section(const Measured& m) {
-  return make_section("patches.importance",
-                      {learned(m),
                        larger(say("loss without the 4 patches of most weight, and of least"),
                               m.without_most, m.without_least),
                        above(say("|dL/dx| at the figure, beside the mean"), 1, m.gradient)},
-                      m.gradients);
+                      figures);
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Measured measured = measure(lab);
-  return {focus_section(measured), importance_section(measured), graph_section(lab)};
+  return {importance_section(measure(lab)), graph_section(lab)};
 }
 
 }  // namespace

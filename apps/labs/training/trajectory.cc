@@ -268,42 +268,6 @@ Section words_section(const LabContext& lab, const std::vector<Trained>& models,
       {counts.map});
 }
 
-Section maps_section(const LabContext& lab) {
-  const RandomStream random(1);
-  const int64_t d = 4;
-  const Tensor w = random_normal(random, "w", {d, d}), v = random_normal(random, "v", {d, d});
-  const Tensor b = random_normal(random, "b", {1, d});
-  const Tensor a = random_normal(random, "a", {1, d}), c = random_normal(random, "c", {1, d});
-  const bool bends = !lab.is_control();
-  const auto layer = [&](const Tensor& x) { return matmul(x, w) + b; };
-  const auto bent = [&](const Tensor& x) { return bends ? tanh(layer(x)) : layer(x); };
-  const auto middle_off = [&](const auto& f) {
-    return largest_difference(f((a + c) * 0.5), (f(a) + f(c)) * 0.5);
-  };
-  constexpr double kFar = 1000;  // where relu is a line
-  // x xor y = relu(x + y) - 2 relu(x + y - 1)
-  const Tensor corners = constant_f64({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1});
-  const Tensor added = sum(corners, -1);
-  const Tensor solved = bends ? relu(added) - relu(added - 1.0) * 2.0 : added;
-  const Samples sums = {0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2};
-  const auto bend = [](double t) { return std::max(t, 0.0) - 2 * std::max(t - 1, 0.0); };
-  const double off = largest_difference(solved, constant_f64({4}, {0, 1, 1, 0}));
-  return make_section(
-      "trajectory.maps",
-      {differ(say("with σ: where the middle goes, and the middle there"), middle_off(bent)),
-       same(say("one linear layer: where the middle of two points goes, and the middle there"),
-            middle_off(layer)),
-       same(say("two linear layers, and one"),
-            largest_difference(matmul(layer(a), v), matmul(a, matmul(w, v)) + matmul(b, v))),
-       same(say("relu far from 0, and a line"), largest_difference(relu(a + kFar) - kFar, a)),
-       same(say("relu(x + y) - 2 relu(x + y - 1), and x xor y"), off)},
-      {line_chart(
-          say("The four corners by x + y: a line cannot be high in the middle alone"), "x + y",
-          say("value"),
-          {series_by(say("two relu"), sums, std::identity(), [&](double t) { return bend(t); }),
-           series_by(say("a line"), sums, std::identity(), [&](double t) { return t / 2; })})});
-}
-
 std::vector<Section> run(const LabContext& lab) {
   std::vector<Walk> trained;
   const std::vector<Trained> models = train_over_seeds(lab);
@@ -312,7 +276,7 @@ std::vector<Section> run(const LabContext& lab) {
     trained.push_back(walk_of(model, *each.data, each.config.model.num_layers));
   }
   const Vocabulary& vocabulary = models.front().data->vocabulary();
-  return {maps_section(lab), words_section(lab, models, trained),
+  return {words_section(lab, models, trained),
           places_section(trained, vocabulary, models.front().config.data.alphabet)};
 }
 

@@ -68,18 +68,6 @@ struct Reading {
       return reach[b * length + static_cast<size_t>(places.*place)];
     });
   }
-  // The words counted are all but its.
-  double smallest_reach(const Asked& asked) const {
-    double smallest = std::numeric_limits<double>::infinity();
-    for (size_t b = 0; b < asked.places.size(); ++b) {
-      for (int64_t t = 0; t < asked.places[b].end; ++t) {
-        if (t != asked.places[b].its) {
-          smallest = std::min(smallest, reach[b * length + static_cast<size_t>(t)]);
-        }
-      }
-    }
-    return smallest;
-  }
 };
 
 Reading read(const Model& model, const Asked& asked) {
@@ -158,9 +146,8 @@ double share_right(const Reading& reading, const Asked& asked, const Model& mode
 
 // Over the seeds.
 struct ItsMeasured {
-  Samples right, to_meant, to_other, smallest;
+  Samples right, to_meant, to_other;
   Samples weight, weight_of_other, weight_before;
-  double without = 0;  // the largest reach of a noun, where no token sees another
   std::vector<Figure> figures;
 };
 
@@ -189,72 +176,54 @@ void measure_one(const LabContext& lab, uint64_t seed, ItsMeasured& m) {
   m.right.push_back(share_right(after, asked, model));
   m.to_meant.push_back(after.reach_of(asked, &Places::meant));
   m.to_other.push_back(after.reach_of(asked, &Places::other));
-  m.smallest.push_back(after.smallest_reach(asked));
   m.weight.push_back(head.to_meant);
   m.weight_of_other.push_back(head.to_other);
   if (!m.figures.empty()) return;
   m.figures = {arcs_of(say("What its looks at after training"), after, asked, *data, head),
                arcs_of(say("What its looks at before training"), before, asked, *data, head)};
-  Config alone = config;
-  alone.model.mixer = "convolution";
-  alone.model.kernel = 1;
-  alone.model.attention.window = 0;
-  const Reading each_alone = read(make_model(alone, data->shape()), asked);
-  m.without = std::max(each_alone.reach_of(asked, &Places::meant),
-                       each_alone.reach_of(asked, &Places::other));
 }
 
 // The share of the pairs of tokens in the operations of a block of attention and feed-forward.
-double share_of_pairs(const LabContext& lab, int64_t n, int64_t d) {
+double share_of_pairs(int64_t n, int64_t d) {
   Initializer init(RandomStream(1), DType::f64);
   const MultiHeadAttention layer = attention_layer(init, d, 1);
   const auto map = [&](int64_t from, int64_t to) { return Linear(init, from, to, false, 1); };
   const FeedForward feed = {.up = map(d, 4 * d), .down = map(4 * d, d), .dropout = {}};
   const Tensor x = random_normal(RandomStream(1), {1, n, d});
-  const AttentionMask mask = {.window = lab.is_control() ? 1 : 0};
   const kernels::ProductLog all;
-  run_module(feed, run_module(layer, x, mask));
+  run_module(feed, run_module(layer, x, AttentionMask{}));
   const double total = all.flops();
-  attention(one_head(x), one_head(x), one_head(x), {.mask = mask});
+  attention(one_head(x), one_head(x), one_head(x));
   return (all.flops() - total) / total;
 }
 
 Section scope_section(const LabContext& lab) {
   constexpr int64_t kSmaller = 8, kWidth = 768 / kSmaller, kPassage = 512 / kSmaller;
-  return make_section(
-      "more.scope",
-      {above(say("share of the pairs, a text of 12 d tokens"), 0.5,
-             share_of_pairs(lab, 12 * kWidth, kWidth)),
-       beyond(named("passage", above(say("share of the pairs, 512 tokens of 768 numbers"), 0.5,
-                                     share_of_pairs(lab, kPassage, kWidth))))});
+  const int64_t length = lab.breaks("long") ? 12 * kWidth : kPassage;
+  return make_section("more.scope",
+                      {named("passage", above(say("share of the pairs, 512 tokens of 768 numbers"),
+                                              0.5, share_of_pairs(length, kWidth)))});
 }
 
-std::vector<Section> its_sections(const LabContext& lab) {
+Section law_section(const LabContext& lab) {
   ItsMeasured m;
   for (const uint64_t seed : lab.seeds()) measure_one(lab, seed, m);
-  return {
-      make_section(
-          "more.its",
-          {equal(say("without attention: |dy/dx| of its, at both nouns"), 0, m.without),
-           above(say("with it: the smallest of any other word"), 0, least_of(m.smallest))}),
-      make_section(
-          "more.law",
-          {premise(at_least(say("right at its, of unseen sentences"), 0.9, m.right)),
-           larger(say("|dy/dx| of its, at its noun and at the other"), m.to_meant, m.to_other),
-           larger(say("weight in the best head, of its noun and of the other"), m.weight,
-                  m.weight_of_other),
-           larger(say("weight of its noun, after and before training"), m.weight, m.weight_before)},
-          m.figures),
-      scope_section(lab)};
+  return make_section(
+      "more.law",
+      {premise(at_least(say("right at its, of unseen sentences"), 0.9, m.right)),
+       larger(say("|dy/dx| of its, at its noun and at the other"), m.to_meant, m.to_other),
+       larger(say("weight in the best head, of its noun and of the other"), m.weight,
+              m.weight_of_other),
+       larger(say("weight of its noun, after and before training"), m.weight, m.weight_before)},
+      m.figures);
 }
 
 // A sentence that says twice who likes something: nothing but the one 更 says which is liked more.
 struct Question {
   std::vector<int64_t> tokens;
-  int64_t word = 0, next = 0;    // where 更 stands, and what comes after it
+  int64_t word = 0;              // where 更 stands
   int64_t meant = 0, other = 0;  // where the nouns stand
   int64_t asked = 0;             // "=", before the answer
-  size_t row = 0;                // in its batch
   std::vector<int64_t> moved;    // the same with 更 in the other half
 
   int64_t answer() const { return tokens[static_cast<size_t>(meant)]; }
@@ -270,15 +239,14 @@ std::vector<Question> questions_of(const Dataset& data) {
     nouns.insert(examples.back().answer[0]);
   }
   std::vector<Question> questions;
-  for (size_t row = 0; row < examples.size(); ++row) {
-    Question question = {.tokens = examples[row].prompt, .row = row, .moved = {}};
+  for (const Example& example : examples) {
+    Question question = {.tokens = example.prompt, .moved = {}};
     const std::vector<int64_t>& tokens = question.tokens;
     question.asked = std::ssize(tokens) - 1;
     question.word = std::ranges::find(tokens, more) - tokens.begin();
-    question.next = question.word + 1;
     for (int64_t t = 0; t < question.asked; ++t) {
       const int64_t token = tokens[static_cast<size_t>(t)];
-      if (token == examples[row].answer[0]) {
+      if (token == example.answer[0]) {
         question.meant = t;
       } else if (nouns.contains(token)) {
         question.other = t;
@@ -310,67 +278,10 @@ int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
   return std::ranges::max_element(logits) - logits.begin();
 }
 
-// Where 更 gets more weight than anywhere else: the query and the head.
-struct Look {
-  double weight = 0;  // beside the even share of what the query sees
-  size_t layer = 0;
-  int64_t head = 0;
-  int64_t Question::*query = nullptr;
-};
-
-// The tokens that look: "=", the nouns, and the token after 更.
-Look look_of(const Trace& trace, const std::vector<Question>& questions) {
-  Look look;
-  const std::vector<Tensor> layers = attention_weights_in(trace);
-  for (size_t layer = 0; layer < layers.size(); ++layer) {
-    const int64_t heads = layers[layer].dim(1), length = layers[layer].dim(2);
-    const Samples all = layers[layer].to_vector();
-    for (int64_t head = 0; head < heads; ++head) {
-      for (const auto query :
-           {&Question::asked, &Question::meant, &Question::other, &Question::next}) {
-        // A query before 更 does not see it.
-        double total = 0, count = 0;
-        for (const Question& question : questions) {
-          const int64_t q = question.*query;
-          if (q < question.word) continue;
-          const int64_t row = (static_cast<int64_t>(question.row) * heads + head) * length + q;
-          total +=
-              all[static_cast<size_t>(row * length + question.word)] * static_cast<double>(q + 1);
-          ++count;
-        }
-        if (total / count > look.weight) look = {total / count, layer, head, query};
-      }
-    }
-  }
-  return look;
-}
-
-// The attention of one query of the first question, in one head.
-Arcs arcs_of(const Text& title, const Trace& trace, const Question& question, const Look& look,
-             const Dataset& data) {
-  const Tensor layer = attention_weights_in(trace)[look.layer];
-  const int64_t length = layer.dim(2), heads = layer.dim(1);
-  const Samples all = layer.to_vector();
-  Arcs arcs = {.title = title};
-  for (int64_t q = 0; q <= question.asked; ++q) {
-    const int64_t token = question.tokens[static_cast<size_t>(q)];
-    arcs.queries.emplace_back(data.vocabulary().texts()[static_cast<size_t>(token)]);
-    const int64_t row = (static_cast<int64_t>(question.row) * heads + look.head) * length + q;
-    for (int64_t key = 0; key <= question.asked; ++key) {
-      const double weight = all[static_cast<size_t>(row * length + key)];
-      arcs.weights.push_back(q == question.*look.query ? weight : 0);
-    }
-  }
-  arcs.keys = arcs.queries;
-  return arcs;
-}
-
 // Over the seeds.
 struct Measured {
-  Samples named, right;             // answers: one of both nouns; the one that is meant
+  Samples named;                    // answers that are one of both nouns
   Samples follows_before, follows;  // when 更 is moved, the answers that change
-  Samples weight_before, weight;
-  std::vector<Figure> figures;
 };
 
 double share_that_follows(const Model& model, const std::vector<Question>& questions) {
@@ -387,54 +298,28 @@ Measured measure(const LabContext& lab) {
     const Dataset& data = *trained.data;
     const std::vector<Question> questions = questions_of(data);
     const Model first = untrained(trained);
-    const Batch batch = data.validation_batch(0, kExamples);
-    const Trace before = trace_loss(first, batch).trace;
-    const Trace after = trace_loss(trained.model, batch).trace;
-    const Look look = look_of(after, questions);
-    m.weight_before.push_back(look_of(before, questions).weight);
-    m.weight.push_back(look.weight);
     m.named.push_back(mean_over(questions, [&](const Question& question) {
       const int64_t answer = answer_to(trained.model, question.tokens);
       const int64_t other = question.tokens[static_cast<size_t>(question.other)];
       return answer == question.answer() || answer == other ? 1.0 : 0.0;
     }));
-    m.right.push_back(mean_over(questions, [&](const Question& question) {
-      return answer_to(trained.model, question.tokens) == question.answer() ? 1.0 : 0.0;
-    }));
     m.follows_before.push_back(share_that_follows(first, questions));
     m.follows.push_back(share_that_follows(trained.model, questions));
-    if (!m.figures.empty()) continue;
-    const Question& shown = questions.front();
-    m.figures = {arcs_of(say("One head after training"), after, shown, look, data),
-                 arcs_of(say("The same head before training"), before, shown, look, data)};
   }
   return m;
 }
 
-// A model that names one of both nouns has learned the question.
-Finding learned(const Measured& m) {
-  return premise(at_least(say("answers that are one of the two nouns"), 0.9, m.named));
+Section importance_section(const Measured& m) {
+  // A model that names one of both nouns has learned the question.
+  return make_section(
+      "more.importance",
+      {premise(at_least(say("answers that are one of the two nouns"), 0.9, m.named)),
+       larger(say("answers that change when 更 is moved, after and before training"), m.follows,
+              m.follows_before)});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Measured m = measure(lab);
-  std::vector<Section> sections = {
-      make_section("more.meaning",
-                   {learned(m), named("right", at_most(say("answers that are right, where only 更 "
-                                                           "tells"),
-                                                       0.5, m.right))}),
-      make_section("more.importance",
-                   {learned(m), larger(say("answers that change when 更 is moved, after and before "
-                                           "training"),
-                                       m.follows, m.follows_before)}),
-      make_section("more.weight",
-                   {learned(m),
-                    named("weight", larger(say("weight of 更, after and before training"), m.weight,
-                                           m.weight_before)),
-                    near(say("weight of 更 before training"), 1, m.weight_before, 0.1)},
-                   m.figures)};
-  for (Section& section : its_sections(lab)) sections.push_back(std::move(section));
-  return sections;
+  return {importance_section(measure(lab)), law_section(lab), scope_section(lab)};
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ absl::Status write_overview_files(const std::string& folder, const std::vector<R
                                            note_page(reports, note.letter, language));
     if (!s.ok()) return s;
   }
-  return write_file_atomically(folder + "/index.html", index_page(reports, language));
+  return write_file_atomically(folder + "/index.html",
+                               index_page(reports, definitions(), language));
 }
 
 // The names of all of them, of reports with these names.
@@ -124,7 +125,7 @@ absl::Status run_all(const GivenOptions& given, Language language) {
     reports.push_back(*std::move(report));
   }
   s = folder.empty() ? absl::OkStatus() : write_overview_files(folder, reports, language);
-  return s.ok() ? write_if_asked(notes, lecture_notes(reports, language)) : s;
+  return s.ok() ? write_if_asked(notes, lecture_notes(reports, definitions(), language)) : s;
 }
 
 absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {

@@ -49,18 +49,38 @@ std::string sentences_in(const Section& section, Language language) {
   return sentences;
 }
 
-// The condition, and the correction; where nothing is to be set right, the finding that decides.
+// The condition, and the correction; where nothing is to be set right, the finding that decides. Of
+// what is not measured always the reason.
 Text why(const Section& section) {
-  Text reason = section.set_right();
-  if (reason.empty()) reason = section.reason();
+  const Text right = section.set_right();
+  if (!section.is_measured() && !right.empty()) return say("{0} {1}", section.reason(), right);
+  const Text reason = right.empty() ? section.reason() : right;
   const Text condition = section.condition();
   if (section.verdict() != ClaimVerdict::kHoldsIf || condition.empty()) return reason;
   return say("{0}. {1}", say("verdict.if", condition), reason);
 }
 
+std::string table_of_definitions(const std::vector<Definition>& definitions, Language language) {
+  if (definitions.empty()) return "";
+  const Text what =
+      say("Identities and conventions: there is nothing to measure. The code computes them.");
+  std::string text =
+      absl::StrCat("\n## ", say("Definitions").in(language), "\n\n", what.in(language), "\n\n");
+  text += row_of({say("sentences").in(language), say("formula").in(language),
+                  say("code").in(language), say("remark").in(language)});
+  text += row_of({"---", "---", "---", "---"});
+  for (const Definition& each : definitions) {
+    text += row_of({absl::StrCat("**", each.places, "**"), markdown_escaped(each.formula),
+                    absl::StrCat("[", markdown_escaped(each.name), "](../", each.file, ")"),
+                    markdown_escaped(each.remark.in(language))});
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string lecture_notes(const std::vector<Report>& reports, Language language) {
+std::string lecture_notes(const std::vector<Report>& reports,
+                          const std::vector<Definition>& definitions, Language language) {
   std::vector<std::pair<std::tuple<char, int, int>, std::string>> rows;
   for (const Report& report : reports) {
     for (const Section& section : report.sections) {
@@ -77,7 +97,7 @@ std::string lecture_notes(const std::vector<Report>& reports, Language language)
   std::string text =
       say("notes.head", counts, markdown_escaped(legend_of(reports).in(language))).in(language);
   for (const auto& row : rows) text += row.second;
-  return text;
+  return text + table_of_definitions(definitions, language);
 }
 
 }  // namespace qkv

@@ -59,7 +59,7 @@ std::string sign_of(FindingResult result) {
 }
 
 std::string sign_of(ClaimVerdict verdict) {
-  static constexpr const char* kSigns[] = {"·", "≡", "✓", "✓", "?", "○", "–", "✗"};
+  static constexpr const char* kSigns[] = {"·", "✓", "✓", "?", "○", "–", "✗"};
   return kSigns[static_cast<size_t>(verdict)];
 }
 

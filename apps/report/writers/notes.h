@@ -35,7 +35,7 @@ Text legend_of(std::span<const Report> reports);
 
 // The common words of a report's text, page and Markdown.
 std::string sign_of(FindingResult result);       // ✓ ✗ – ?
-std::string sign_of(ClaimVerdict verdict);       // ✓ ✗ – ? ≡ ○ ·
+std::string sign_of(ClaimVerdict verdict);       // ✓ ✗ – ? ○ ·
 Text with_role(const Finding& finding);          // "WHAT (beyond the condition)", "WHAT"
 Text result_name(FindingResult result);          // "agrees"
 Text cited(const std::vector<Source>& sources);  // "Sources: Vaswani et al. 2017; …"

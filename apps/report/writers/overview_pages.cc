@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "apps/report/html/html.h"
 #include "apps/report/report.h"
 #include "apps/report/texts/texts.h"
 #include "apps/report/writers/figure_html.h"
@@ -118,6 +119,24 @@ std::string sections_of(const Report& report, Language language) {
   return html + "</ul>\n";
 }
 
+std::string definitions_html(const std::vector<Definition>& definitions) {
+  const Text what =
+      say("Identities and conventions: there is nothing to measure. The code computes them.");
+  const auto table_in = [&](Language language) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Definition& each : definitions) {
+      rows.push_back({escaped(each.places), escaped(each.formula),
+                      escaped(absl::StrCat(each.name, ", ", each.file)),
+                      escaped(each.remark.in(language))});
+    }
+    return table_of({say("sentences").in(language), say("formula").in(language),
+                     say("code").in(language), say("remark").in(language)},
+                    rows);
+  };
+  return absl::StrCat("<section id=\"definitions\">\n<h2>", in_both(say("Definitions")),
+                      "</h2>\n<p>", in_both(what), "</p>\n", in_both(table_in), "</section>\n");
+}
+
 }  // namespace
 
 std::string note_page(const std::vector<Report>& reports, char note, Language language) {
@@ -129,7 +148,8 @@ std::string note_page(const std::vector<Report>& reports, char note, Language la
   return page_in_both(name, body, language);
 }
 
-std::string index_page(const std::vector<Report>& reports, Language language) {
+std::string index_page(const std::vector<Report>& reports,
+                       const std::vector<Definition>& definitions, Language language) {
   const std::vector<JudgedSentence> sentences = sentences_of(reports);
   const Text title = say("Labs: what four lecture notes say, measured");
   std::string body = absl::StrCat("<h1>", in_both(title), "</h1>\n", totals_html(sentences),
@@ -148,7 +168,8 @@ std::string index_page(const std::vector<Report>& reports, Language language) {
                     in_both(report.question), "</p>\n",
                     in_both([&](Language each) { return sections_of(report, each); }));
   }
-  absl::StrAppend(&body, "</section>\n<p class=\"soft\">", in_both(legend_of(reports)), "</p>\n");
+  absl::StrAppend(&body, "</section>\n", definitions_html(definitions), "<p class=\"soft\">",
+                  in_both(legend_of(reports)), "</p>\n");
   return page_in_both(title, body, language);
 }
 

@@ -115,19 +115,19 @@ std::string judged_html(const Section& section, Language language) {
 const std::map<std::string, std::string>& sliders_of_sections() {
   static const std::map<std::string, std::string> kSliders = {
       {"scaling.steepness", "scaling"},
-      {"softmax.saturation", "softmax"},
-      {"sinusoid.distance", "sinusoid"},
-      {"restricted.pairs", "window"},
+      {"scaling.differences", "softmax"},
+      {"positions.source", "sinusoid"},
+      {"cost.window", "window"},
   };
   return kSliders;
 }
 
 const std::map<std::string, std::string>& code_of_sections() {
   static const std::map<std::string, std::string> kRegions = {
-      {"bare.pairs", "scores"},          {"key-value.exchange", "weighted sum"},
-      {"heads-split.two-ways", "heads"}, {"mask.weights", "mask"},
-      {"scaling.steepness", "scale"},    {"softmax.gradient", "gradient of softmax"},
-      {"softmax.sums", "softmax"},       {"thinking.steps", "projections"},
+      {"heads-split.trained", "heads"},      {"importance.importance", "scores"},
+      {"key-value.guiding", "weighted sum"}, {"leak.mask", "mask"},
+      {"scaling.differences", "softmax"},    {"scaling.gradient", "gradient of softmax"},
+      {"scaling.steepness", "scale"},        {"why-w.maps", "projections"},
   };
   return kRegions;
 }

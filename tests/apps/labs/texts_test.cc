@@ -53,10 +53,25 @@ TEST(LabTextsTest, EveryClaimIsJudgedByASection) {
   }
 }
 
+// The numbers of the formulas are those of the code only where that is there.
+TEST(LabTextsTest, EveryDefinitionStandsInTheCodeAndHasPlacesInTheNotesInTheirOrder) {
+  const auto place_of = [](const std::string& places) {
+    return std::pair(places[0], std::atoi(places.c_str() + 1));
+  };
+  std::pair<char, int> last;
+  for (const Definition& each : definitions()) {
+    EXPECT_LE(last, place_of(each.places)) << each.places;
+    last = place_of(each.places);
+    const auto code = read_file(absl::StrCat(QKV_SOURCE_DIR "/", each.file), 1 << 20);
+    EXPECT_TRUE(code.ok() && absl::StrContains(*code, each.name)) << each.places;
+    EXPECT_FALSE(each.formula.empty()) << each.places;
+  }
+}
+
 TEST(LabTextsTest, EverySectionIsOneOfALab) {
   const std::string labs = sources();
   for (const std::string& name : names_of_sections()) {
-    const bool is_measured = make_section(name).not_testable.empty();
+    const bool is_measured = make_section(name).is_measured();
     EXPECT_EQ(absl::StrContains(labs, absl::StrCat("\"", name, "\"")), is_measured) << name;
   }
 }
@@ -91,7 +106,7 @@ TEST(LabTextsTest, ALabHasItsOptionsInTheirOrderAndTheSettingsOfItsTrainings) {
   EXPECT_EQ(heads.if_missing, "1,2,4,8,16,32");
   EXPECT_EQ(heads.help.en, "of the models; 32 are always among them");
   EXPECT_EQ(count.options[2].name, "seeds");
-  EXPECT_TRUE(make_lab("narrow-wide", nullptr).measures_time);
+  EXPECT_TRUE(make_lab("cost", nullptr).measures_time);
 }
 
 TEST(LabTextsTest, WhatIsNotThereIsAnError) {

@@ -160,7 +160,13 @@ TEST(IndexTest, HasTotalsAndLinksToEverySection) {
   other.name = "other";
   other.findings = {found("size", "1", "1", true)};
   other.claims = {{"B1", "B1", "二", "two"}, {"B2", "B2", "三", "three"}};
-  const std::string page = index_page({report_with(measured()), report_with(other)}, kFirst);
+  const std::string page = index_page({report_with(measured()), report_with(other)},
+                                      {{.places = "A9",
+                                        .formula = "a < b",
+                                        .name = "less",
+                                        .file = "less.cc",
+                                        .remark = "Strictly."}},
+                                      kFirst);
   const std::string body = page.substr(0, page.find("<script"));
   EXPECT_EQ(first_wrong_tag(absl::StrCat(body, "</body></html>")), "");
   for (const char* const part :
@@ -168,7 +174,8 @@ TEST(IndexTest, HasTotalsAndLinksToEverySection) {
         "<span class=\"holds-if\" style=\"flex: 1\">1</span>", "<a href=\"example.html\">example",
         "<a href=\"example.html#force\">A1</a>", "<a href=\"example.html#other\">B1, B2</a>",
         "<a href=\"note-A.html\">", "<a href=\"note-B.html\">", "holds if a &lt; b",
-        "A1: line 1 of the note A, "}) {
+        "A1: line 1 of the note A, ", "<td>A9</td><td>a &lt; b</td><td>less, less.cc</td>",
+        "Strictly."}) {
     place_of(page, part);
   }
   EXPECT_EQ(page.find("note-C.html"), std::string::npos);
@@ -189,9 +196,9 @@ TEST(SectionExtrasTest, AreOfSectionsThatExistAndOfRegionsThatDo) {
 
 TEST(SectionExtrasTest, CodeIsShownAsItStandsInTheExample) {
   Section section = measured();
-  section.name = "sums";
+  section.name = "differences";
   Report report = report_with(section);
-  report.name = "softmax";
+  report.name = "scaling";
   const std::string page = report_page(report, kFirst);
   place_of(page, "Tensor weights_of(const Tensor&amp; scores) {");
   EXPECT_EQ(page.find("// []"), std::string::npos);

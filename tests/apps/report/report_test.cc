@@ -50,19 +50,18 @@ TEST(VerdictTest, SaysNothingOfModelsThatHaveNotLearned) {
   EXPECT_EQ(section_of({kAgrees, premise(kAgrees)}).verdict(), ClaimVerdict::kHolds);
 }
 
-TEST(VerdictTest, OfAnIdentityIsByConstruction) {
-  Section section = section_of({kAgrees});
-  section.is_construction = true;
-  EXPECT_EQ(section.verdict(), ClaimVerdict::kByConstruction);
-  section.add(kDisagrees);
-  EXPECT_EQ(section.verdict(), ClaimVerdict::kDoesNotHold);
-}
-
 TEST(VerdictTest, OfWhatCannotBeTestedIsThatItIsNot) {
   Section section = section_of({});
   section.not_testable = "eyes are not here";
   EXPECT_EQ(section.verdict(), ClaimVerdict::kNotTestable);
   EXPECT_EQ(section.reason(), Text("eyes are not here"));
+}
+
+TEST(VerdictTest, OfWhatNothingMeasuresIsUndecidedAndSaysWhatItWouldTake) {
+  Section section = section_of({});
+  section.undecided = "it would take rain";
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kUndecided);
+  EXPECT_EQ(section.reason(), Text("it would take rain"));
 }
 
 TEST(VerdictTest, HoldsOnACondition) {

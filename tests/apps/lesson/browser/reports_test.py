@@ -28,7 +28,7 @@ def lab_pages() -> Path:
 
 def all_lab_pages() -> list:
     found = sorted(lab_pages().glob("*.html"))
-    expect(len(found) > 30, f"pages: {[page.name for page in found]}")
+    expect(len(found) > 20, f"pages: {[page.name for page in found]}")
     return found
 
 
