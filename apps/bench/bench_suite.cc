@@ -1,41 +1,45 @@
 #include "apps/bench/bench_suite.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "apps/bench/bench.h"
 #include "apps/bench/bench_shapes.h"
-#include "apps/report/statistics.h"
+#include "apps/report/facts.h"
 #include "framework/core/memory/storage.h"
+#include "framework/core/text/columns.h"
+#include "framework/core/text/terminal.h"
 
 namespace qkv {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// The table as it grows: for a person line by line, for a program at the end.
-class Report {
+// Its tables: for a person one after the other, for a program at the end.
+class Tables {
  public:
-  explicit Report(const SuiteOptions& options) : options_(options) {}
+  explicit Tables(const SuiteOptions& options) : options_(options) {}
 
-  void heading(const std::string& text) const { options_.say(absl::StrCat("\n", text, "\n")); }
+  void add(Facts row) { rows_.push_back(std::move(row)); }
 
-  void row(const char* table, Json row, const std::string& text) {
-    object_[table].push_back(std::move(row));
-    options_.say(text);
+  // Ends the table of these rows, and shows some of their facts.
+  void end(const char* key, const std::string& title, const Keys& shown) {
+    object_[key] = json_of(rows_);
+    options_.say(absl::StrCat(
+        "\n", title, "\n",
+        fitted_table(in_english(tabled(rows_, shown)), {.left = 1}, {"GFLOP/s"}, text_columns())));
+    rows_.clear();
   }
 
   std::string json() const { return object_.dump() + "\n"; }
 
  private:
   const SuiteOptions& options_;
+  std::vector<Facts> rows_;
   Json object_;
 };
 
-double megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
+std::string megabytes(uint64_t bytes) { return format_number(static_cast<double>(bytes) * 1e-6); }
 
 // Every shape has a floor: a linear layer, at least.
 absl::StatusOr<StepMeasurement> measure(const BenchShape& shape, Config config, int64_t threads,
@@ -56,7 +60,7 @@ int64_t steps_of(const BenchShape& shape, const SuiteOptions& options) {
 }
 
 absl::Status measure_shape(const BenchShape& shape, Precision precision,
-                           const SuiteOptions& options, Report& report) {
+                           const SuiteOptions& options, Tables& tables) {
   Config config = config_of(shape);
   config.train.precision = precision;
   const int64_t steps = steps_of(shape, options);
@@ -64,28 +68,20 @@ absl::Status measure_shape(const BenchShape& shape, Precision precision,
   if (!all.ok()) return all.status();
   const absl::StatusOr<StepMeasurement> one = measure(shape, config, 1, steps, options);
   if (!one.ok()) return one.status();
-  const double speed_up = one->step_ms.median / all->step_ms.median;
-  report.row(
-      "steps",
-      {{"shape", shape.name},
-       {"precision", name_of(precision)},
-       {"threads", all->threads},
-       {"ms_per_step", all->step_ms.median},
-       {"ms_lower_quartile", all->step_ms.lower},
-       {"ms_upper_quartile", all->step_ms.upper},
-       {"floor_ms", all->floor->ms.median},
-       {"ratio", all->floor->ratio},
-       {"gflops", all->gflops},
-       {"tokens_per_second", all->tokens_per_second},
-       {"peak_bytes", all->peak_bytes},
-       {"one_thread_ms_per_step", one->step_ms.median},
-       {"one_thread_floor_ms", one->floor->ms.median},
-       {"speed_up", speed_up}},
-      absl::StrFormat("%-7s %-4s %8.2f %-18s %8.2f %5.2f %7.1f %8.0f %8.2f\n", shape.name,
-                      name_of(precision), all->step_ms.median,
-                      absl::StrFormat("(%.2f to %.2f)", all->step_ms.lower, all->step_ms.upper),
-                      all->floor->ms.median, all->floor->ratio, all->gflops, all->tokens_per_second,
-                      speed_up));
+  tables.add({{"shape", "shape", shape.name},
+              {"precision", "type", name_of(precision)},
+              {"threads", "threads", all->threads},
+              {"ms_per_step", "step", all->step_ms.median},
+              {"ms_lower_quartile", "lower", all->step_ms.lower},
+              {"ms_upper_quartile", "upper", all->step_ms.upper},
+              {"floor_ms", "floor", all->floor->ms.median},
+              {"ratio", "ratio", all->floor->ratio},
+              {"gflops", "GFLOP/s", all->gflops},
+              {"tokens_per_second", "tokens/s", all->tokens_per_second, Unit::kWhole},
+              {"peak_bytes", "bytes", all->peak_bytes},
+              {"one_thread_ms_per_step", "one thread", one->step_ms.median},
+              {"one_thread_floor_ms", "its floor", one->floor->ms.median},
+              {"speed_up", "speed-up", one->step_ms.median / all->step_ms.median}});
   return absl::OkStatus();
 }
 
@@ -99,26 +95,23 @@ BenchShape long_context(int64_t length) {
 }
 
 // Beside the peak of memory stands what the scores of one layer alone would need as a table.
-absl::Status measure_context(int64_t length, const SuiteOptions& options, Report& report) {
+absl::Status measure_context(int64_t length, const SuiteOptions& options, Tables& tables) {
   const BenchShape shape = long_context(length);
   const int64_t steps =
       options.steps > 0 ? options.steps : std::clamp<int64_t>(10'000 / length, 3, 10);
   const absl::StatusOr<StepMeasurement> m = measure(shape, config_of(shape), 0, steps, options);
   if (!m.ok()) return m.status();
   const auto scores = static_cast<uint64_t>(shape.num_heads * length * length) * sizeof(float);
-  report.row("long_context",
-             {{"length", length},
-              {"ms_per_step", m->step_ms.median},
-              {"floor_ms", m->floor->ms.median},
-              {"peak_bytes", m->peak_bytes},
-              {"scores_bytes", scores}},
-             absl::StrFormat("%6d %11.1f %11.1f %12.1f %16.1f\n", length, m->step_ms.median,
-                             m->floor->ms.median, megabytes(m->peak_bytes), megabytes(scores)));
+  tables.add({{"length", "T", length},
+              {"ms_per_step", "step", m->step_ms.median},
+              {"floor_ms", "floor", m->floor->ms.median},
+              {"peak_bytes", "memory", m->peak_bytes, megabytes(m->peak_bytes)},
+              {"scores_bytes", "one layer's scores", scores, megabytes(scores)}});
   return absl::OkStatus();
 }
 
 // The same model, where a query sees all keys before it and where it sees those next to it.
-absl::Status measure_windows(const SuiteOptions& options, Report& report) {
+absl::Status measure_windows(const SuiteOptions& options, Tables& tables) {
   constexpr int64_t kWindow = 64;
   std::vector<double> lengths, windowed, full;
   const auto measure = [&](int64_t length, int64_t window, std::vector<double>& ms) {
@@ -138,64 +131,57 @@ absl::Status measure_windows(const SuiteOptions& options, Report& report) {
     if (absl::Status s = measure(length, kWindow, windowed); !s.ok()) return s;
     if (absl::Status s = measure(length, 0, full); !s.ok()) return s;
     lengths.push_back(static_cast<double>(length));
-    report.row("windows",
-               {{"length", length},
-                {"window", kWindow},
-                {"ms_per_step", windowed.back()},
-                {"ms_per_step_without", full.back()}},
-               absl::StrFormat("%6d %11.1f %11.1f\n", length, windowed.back(), full.back()));
+    tables.add({{"length", "T", length},
+                {"window", "keys", kWindow},
+                {"ms_per_step", "window", windowed.back()},
+                {"ms_per_step_without", "full", full.back()}});
   }
-  const double with = growth_exponent(lengths, windowed), without = growth_exponent(lengths, full);
-  report.row(
-      "window_growth", {{"exponent", with}, {"exponent_without", without}},
-      absl::StrFormat("time grows as T^%.2f with the window, as T^%.2f without\n", with, without));
+  tables.end("windows", "The same with a window of 64 keys, and with full attention: ms per step",
+             {"length", "ms_per_step", "ms_per_step_without"});
+  tables.add({{"exponent", "window", growth_exponent(lengths, windowed)},
+              {"exponent_without", "full", growth_exponent(lengths, full)}});
+  tables.end("window_growth", "Time grows as T to the power of", {"exponent", "exponent_without"});
   return absl::OkStatus();
 }
 
-void measure_writing(const BenchShape& shape, Report& report) {
+void measure_writing(const BenchShape& shape, Tables& tables) {
   const GenerationSpeed speed =
       measure_generation(config_of(shape), *random_data(shape, /*seed=*/1));
-  report.row("generation",
-             {{"shape", shape.name},
-              {"length", shape.length},
-              {"tokens_per_second", speed.tokens_per_second},
-              {"tokens_per_second_without_cache", speed.without_cache}},
-             absl::StrFormat("%-7s %5d %15.0f %15.0f %9.2f\n", shape.name, shape.length,
-                             speed.tokens_per_second, speed.without_cache,
-                             speed.tokens_per_second / speed.without_cache));
+  tables.add({{"shape", "shape", shape.name},
+              {"length", "T", shape.length},
+              {"tokens_per_second", "with", speed.tokens_per_second, Unit::kWhole},
+              {"tokens_per_second_without_cache", "without", speed.without_cache, Unit::kWhole},
+              {"ratio", "ratio", speed.tokens_per_second / speed.without_cache}});
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> run_suite(const SuiteOptions& options) {
-  Report report(options);
-  report.heading(
-      "A training step, in ms (quartiles), and the floor: its matrix products alone\n"
-      "for vit, tokens are images; speed-up: of all threads, beside one\n"
-      "shape   type     step                       floor ratio GFLOP/s tokens/s speed-up");
+  Tables tables(options);
   for (const BenchShape& shape : bench_shapes()) {
     for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
-      if (absl::Status s = measure_shape(shape, precision, options, report); !s.ok()) return s;
+      if (absl::Status s = measure_shape(shape, precision, options, tables); !s.ok()) return s;
     }
   }
-  report.heading(
-      "One sequence of T tokens, d_model 128, 4 layers: ms per step, and peak megabytes\n"
-      "     T        step       floor       memory   one layer's scores");
+  tables.end("steps",
+             "A training step, in ms (quartiles), and the floor: its matrix products alone\n"
+             "for vit, tokens are images; speed-up: of all threads, beside one",
+             {"shape", "precision", "ms_per_step", "ms_lower_quartile", "ms_upper_quartile",
+              "floor_ms", "ratio", "gflops", "tokens_per_second", "speed_up"});
   for (const int64_t length : {512, 1024, 2048, 4096}) {
-    if (absl::Status s = measure_context(length, options, report); !s.ok()) return s;
+    if (absl::Status s = measure_context(length, options, tables); !s.ok()) return s;
   }
-  report.heading(
-      "The same with a window of 64 keys, and with full attention: ms per step\n"
-      "     T      window        full");
-  if (absl::Status s = measure_windows(options, report); !s.ok()) return s;
-  report.heading(
-      "Generating T tokens: tokens/s with the key/value cache, and without\n"
-      "shape       T            with         without     ratio");
+  tables.end("long_context",
+             "One sequence of T tokens, d_model 128, 4 layers: ms per step, and peak megabytes",
+             {"length", "ms_per_step", "floor_ms", "peak_bytes", "scores_bytes"});
+  if (absl::Status s = measure_windows(options, tables); !s.ok()) return s;
   for (const BenchShape& shape : bench_shapes()) {
     options.tell(absl::StrCat(shape.name, ": generating"));
-    if (shape.length > 0) measure_writing(shape, report);
+    if (shape.length > 0) measure_writing(shape, tables);
   }
-  return report.json();
+  tables.end("generation", "Generating T tokens: tokens/s with the key/value cache, and without",
+             {"shape", "length", "tokens_per_second", "tokens_per_second_without_cache", "ratio"});
+  return tables.json();
 }
 
 }  // namespace qkv

@@ -11,7 +11,7 @@ namespace qkv {
 
 struct SuiteOptions {
   int64_t steps = 0;  // of each measurement; 0: fewer of the larger shapes
-  std::function<void(const std::string&)> say;  // gets the table as it grows
+  std::function<void(const std::string&)> say;  // gets each table
   TellProgress tell;                            // gets the name of each measurement
 };
 
