@@ -12,8 +12,8 @@
 #include "apps/report/statistics.h"
 #include "apps/report/texts/text.h"
 
-// What a verb reports, said once: programs read it as JSON, people as a table in a terminal or on a
-// page.
+// The report of a verb, said once: programs read it as JSON, people as a table in a terminal or
+// on a page.
 namespace qkv {
 
 using Json = nlohmann::ordered_json;
@@ -25,7 +25,7 @@ struct Fact {
       : key(std::move(its_key)), name(std::move(its_name)), value(json_value(its_value)) {
     text = text_of(unit);
   }
-  // What people read instead of the value: "35/40".
+  // People read this text instead of the value: "35/40".
   template <class T>
   Fact(std::string its_key, Text its_name, const T& its_value, std::string its_text)
       : key(std::move(its_key)),

@@ -18,7 +18,7 @@ struct NamedResult {
 std::vector<NamedResult> results_of(const OpExample& example, const std::vector<Tensor>& inputs,
                                     uint64_t seed);
 
-// What is wrong with these in f32, beside f64 on the same numbers; or nothing.
+// The first of these that is wrong in f32, beside f64 on the same numbers; or nothing.
 std::optional<std::string> wrong_in_f32(const OpExample& example, uint64_t seed);
 
 }  // namespace qkv

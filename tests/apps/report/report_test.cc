@@ -252,6 +252,9 @@ TEST(StatisticsTest, NumbersAreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(format_number(0.00099), "9.9e-04");
   EXPECT_EQ(format_samples(Samples{21, 257.2}), "139.1 ± 167");
   EXPECT_EQ(format_samples(Samples{7.69, 8}), "7.845 ± 0.22");
+  EXPECT_EQ(format_number(2.5, Unit::kLoss), "2.5000");
+  EXPECT_EQ(format_number(3.12e-5, Unit::kLoss), "3.1e-05");
+  EXPECT_EQ(format_samples(Samples{0.9999, 0.9999}, Unit::kShare), "99.9 ± 0.0 %");
 }
 
 Report example() {
