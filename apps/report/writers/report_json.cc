@@ -1,12 +1,8 @@
-#include <nlohmann/json.hpp>
-
-#include "apps/report/gradcheck/json_values.h"
+#include "apps/report/facts.h"
 #include "apps/report/report.h"
 
 namespace qkv {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const LineChart& chart, Language language) {
   Json series = Json::array();
@@ -150,7 +146,7 @@ std::string report_json(const Report& report, Language language) {
   const Json json = {{"lab", report.name},           {"question", report.question.in(language)},
                      {"control", report.is_control}, {"measures_time", report.measures_time},
                      {"options", options},           {"sections", sections}};
-  return json.dump(2) + "\n";  // numbers that are not finite are null
+  return json_text(json);  // numbers that are not finite are null
 }
 
 }  // namespace qkv

@@ -202,6 +202,21 @@ TEST(StatisticsTest, DeviationAndErrorAreOfASample) {
   EXPECT_EQ(deviation_of(Samples{7}), 0);
 }
 
+TEST(GrowthExponentTest, IsThePowerOfAPowerLaw) {
+  const Samples x = {512, 1024, 2048, 8192};
+  for (const double power : {0.0, 1.0, 1.7}) {
+    Samples y;
+    for (const double value : x) y.push_back(3 * std::pow(value, power));
+    EXPECT_NEAR(growth_exponent(x, y), power, 1e-12);
+  }
+}
+
+// By hand: the logarithms are 0, 1, 2 and 0, 0, 3; the slope is (1 * 1 + 1 * 2) / (1 + 1).
+TEST(GrowthExponentTest, IsTheSlopeByLeastSquares) {
+  const Samples x = {1, M_E, M_E * M_E}, y = {1, 1, M_E * M_E * M_E};
+  EXPECT_NEAR(growth_exponent(x, y), 1.5, 1e-12);
+}
+
 TEST(AxisTest, LeavesOutWhatHasNoPlace) {
   const Axis axis({1, 100, 0, std::nan("")}, /*is_logarithmic=*/true);
   EXPECT_FALSE(axis.shows(0));
