@@ -1,12 +1,10 @@
 // ./qkv export --hf, ./qkv import, and what the run that it makes is for: train --from and eval.
 
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "framework/io/safetensors.h"
@@ -62,99 +60,8 @@ class HuggingFaceTest : public CommandLineFixture {
     ASSERT_TRUE(write_safetensors(path, *file).ok());
   }
 
-  std::map<std::string, std::vector<double>> weights(const std::string& run) {
-    std::map<std::string, std::vector<double>> all;
-    const auto file = read_safetensors(folder_ / (run + "/checkpoints/best.safetensors"));
-    if (!file.ok()) return all;
-    for (const auto& [name, array] : file->tensors) {
-      if (!name.starts_with("optimizer.")) all[name] = array.to_vector();
-    }
-    return all;
-  }
-
   const std::vector<std::string> keep_ = {"optimizer.learning_rate=0", "train.steps=1"};
 };
-
-TEST_F(HuggingFaceTest, WhatWasExportedComesBackWithTheSameBits) {
-  export_tiny();
-  EXPECT_EQ(weights("in"), weights("run"));
-  EXPECT_EQ(imported().output, "wrote in\n");
-  EXPECT_EQ(in("in/checkpoints/last.safetensors"), in("in/checkpoints/best.safetensors"));
-  const ProcessResult back = train("back", keep_, "in");
-  expect_success(back);
-  EXPECT_THAT(
-      back.output,
-      HasSubstr(
-          "begins with 20 of its 20 parameters from in/checkpoints/best.safetensors, step 0\n"));
-  EXPECT_THAT(back.output, Not(HasSubstr("differs")));
-  EXPECT_EQ(weights("back"), weights("run"));
-  EXPECT_EQ(weights("back").size(), 20u);
-  for (const char* run : {"back", "in"}) {
-    expect_success(qkv({"export", run, "--hf", "again"}));
-    for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"}) {
-      EXPECT_EQ(in(std::string("again/") + file), in(std::string("there/") + file)) << file;
-    }
-  }
-}
-
-TEST_F(HuggingFaceTest, ImagesComeInAndNamesOfClassesMayBeOfSeveralWords) {
-  expect_success(
-      qkv({"train", "tiny.toml", "--out", "run", "--set", "data.task=shapes", "--set",
-           "model.kind=classifier", "--set", "train.steps=3", "--set", "model.patch_size=4"}));
-  expect_success(qkv({"export", "run", "--hf", "there"}));
-  EXPECT_EQ(imported().output, "wrote in\n");
-  EXPECT_EQ(weights("in"), weights("run"));
-  expect_error(qkv({"eval", "in"}), 2,
-               "in/checkpoints/best.safetensors: holds weights without the data that they learned "
-               "from; name some with --set data.path=FOLDER, or begin a run with them: qkv train "
-               "CONFIG --from RUN");
-  json labels = json::parse(in("there/config.json"))["id2label"];
-  labels["0"] = "a shape";
-  labels["1"] = "a shape";
-  change_config("id2label", labels);
-  expect_success(imported());
-  expect_success(qkv({"export", "in", "--hf", "again"}));
-  EXPECT_EQ(json::parse(in("again/config.json"))["id2label"], labels);
-}
-
-TEST_F(HuggingFaceTest, AFolderIsJudgedOnATextAndWritesOne) {
-  export_tiny();
-  const auto loss = [&](const std::string& run) {
-    return json::parse(qkv({"eval", run, "--text", "text.txt", "--json", "-"}).output)["loss"];
-  };
-  EXPECT_NEAR(loss("in").get<double>(), loss("run").get<double>(), 1e-6);
-  const auto written = [&](const std::string& run) {
-    return qkv({"generate", run, "--prompt", "the c", "--seed", "3"}).output;
-  };
-  EXPECT_EQ(written("in"), written("run"));
-  write_bytes(folder_ / "other.txt",
-              "a dog and a frog and a log and a bog and another dog and so on.");
-  const ProcessResult other =
-      train("other", {"data.path=other.txt", "data.train_fraction=0.5"}, "in");
-  expect_success(other);
-  EXPECT_THAT(unfolded(other.output),
-              HasSubstr("not taken from there: token_embedding.weight (another vocabulary)"));
-}
-
-TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
-  export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
-  EXPECT_EQ(in("there/tokenizer.json"), in("run/tokenizer.json"));
-  EXPECT_EQ(in("in/tokenizer.json"), in("run/tokenizer.json"));
-  // Another text, whose own byte pairs are others.
-  write_bytes(folder_ / "text.txt",
-              "a dog and a frog and a log and a bog and another dog and so on.");
-  std::vector<std::string> settings = keep_;
-  settings.insert(settings.end(), {"data.tokens=tokenizer", "data.tokenizer=in/tokenizer.json",
-                                   "data.train_fraction=0.5"});
-  const ProcessResult next = train("next", settings, "in");
-  expect_success(next);
-  EXPECT_THAT(next.output, Not(HasSubstr("not taken")));
-  EXPECT_EQ(weights("next"), weights("run"));
-  const ProcessResult judged = qkv({"eval", "in", "--text", "text.txt"});
-  expect_success(judged);
-  EXPECT_THAT(judged.output, HasSubstr("bits per byte"));
-  expect_success(qkv({"eval", "next"}));
-}
 
 TEST_F(HuggingFaceTest, WeightsThatAreNotThoseOfTheConfigAreNamed) {
   export_tiny();

@@ -142,19 +142,20 @@ TEST(HiddenTest, WhatRoundingHidesDoesNotPass) {
   for (const auto& [in, sizes_of_cases] : sizes) {
     for (const HiddenCase& one : hidden_cases(sizes_of_cases)) {
       const Tensor x = point(in, one.at);
-      for (const double factor : {0.0, -1.0, 2.0, 1.01}) {
-        for (uint64_t seed = 1; seed <= 2; ++seed) {
-          const auto check = [&](double of_first) {
-            return gradcheck(
-                [&](TensorSpan t) {
-                  return one.f(concat({with_factor(part(t[0], 0), of_first), part(t[0], 1)}, 0));
-                },
-                {&x, 1}, {.seed = seed});
-          };
-          const GradcheckReport wrong = check(factor), right = check(1.0);
+      for (uint64_t seed = 1; seed <= 2; ++seed) {
+        const auto check = [&](double of_first) {
+          return gradcheck(
+              [&](TensorSpan t) {
+                return one.f(concat({with_factor(part(t[0], 0), of_first), part(t[0], 1)}, 0));
+              },
+              {&x, 1}, {.seed = seed});
+        };
+        const GradcheckReport right = check(1.0);
+        EXPECT_NE(right.verdict(), Verdict::kFail) << one.name << "\n" << right.to_text();
+        for (const double factor : {0.0, -1.0, 2.0, 1.01}) {
+          const GradcheckReport wrong = check(factor);
           EXPECT_EQ(wrong.computed_in, dtype_name(x.dtype()));
           EXPECT_FALSE(wrong.passed()) << one.name << ", " << factor << "\n" << wrong.to_text();
-          EXPECT_NE(right.verdict(), Verdict::kFail) << one.name << "\n" << right.to_text();
         }
       }
     }
