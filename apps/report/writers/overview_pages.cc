@@ -125,13 +125,15 @@ std::string definitions_html(const std::vector<Definition>& definitions) {
   const auto table_in = [&](Language language) {
     std::vector<std::vector<std::string>> rows;
     for (const Definition& each : definitions) {
-      rows.push_back({escaped(each.places), escaped(each.formula),
-                      escaped(absl::StrCat(each.name, ", ", each.file)),
-                      escaped(each.remark.in(language))});
+      std::string formula = element("div", each.formula, "formula");
+      if (!each.remark.empty()) formula += element("p", each.remark.in(language), "soft");
+      const std::string file = each.file.substr(each.file.rfind('/') + 1);
+      rows.push_back({escaped(each.places), std::move(formula),
+                      escaped(each.name) + element("p", file, "soft")});
     }
-    return table_of({say("sentences").in(language), say("formula").in(language),
-                     say("code").in(language), say("remark").in(language)},
-                    rows);
+    return table_of(
+        {say("sentences").in(language), say("formula").in(language), say("code").in(language)},
+        rows);
   };
   return absl::StrCat("<section id=\"definitions\">\n<h2>", in_both(say("Definitions")),
                       "</h2>\n<p>", in_both(what), "</p>\n", in_both(table_in), "</section>\n");

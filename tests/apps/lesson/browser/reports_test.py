@@ -177,17 +177,17 @@ def test_an_accessibility_checker_finds_nothing_serious_in_lab_pages():
                 expect(False, f"{name}, {scheme}: {finding}")
 
 
-def slide(page: str, place: int) -> dict:
-    """What the page's slider says at a place: {"choice": text, name: text, …}."""
+def slide(page: str, slider: str, place: int) -> dict:
+    """What a slider of the page says at a place: {"choice": text, name: text, …}."""
     if browser.script("return location.pathname.split('/').pop()") != f"{page}.html":
         browser.open_page(lab_pages() / f"{page}.html")
     return browser.script("""
-        const box = document.querySelector(".slider"), input = box.querySelector("input");
-        input.value = arguments[0];
+        const box = document.querySelector(`[data-slider=${arguments[0]}]`), input = box.querySelector("input");
+        input.value = arguments[1];
         input.dispatchEvent(new Event("input"));
         const numbers = [...box.querySelectorAll("[data-number]")];
         return Object.fromEntries([["choice", box.querySelector("output").textContent],
-                                   ...numbers.map((each) => [each.dataset.number, each.textContent])]);""", place)
+                                   ...numbers.map((each) => [each.dataset.number, each.textContent])]);""", slider, place)
 
 
 def expect_numbers(found: dict, wanted: dict, what: str) -> None:
@@ -232,7 +232,7 @@ def test_the_slider_of_scaling_is_right():
         variance = sum((score - mean) ** 2 for score in every) / (len(every) - 1)
         expect(abs(variance / d - 1) < 0.5, f"the variance of the scores of d = {d} is {variance}")
         plain, divided = softmax(scores[0][:8]), softmax([score / math.sqrt(d) for score in scores[0][:8]])
-        found = slide("scaling", place)
+        found = slide("scaling", "scaling", place)
         expect_equal(found["choice"], str(d), "d")
         expect_numbers(found, {"variance": variance, "divided variance": variance / d, "largest weight": max(plain),
                                "divided largest weight": max(divided), "entropy": entropy(plain),
@@ -243,8 +243,8 @@ def test_the_slider_of_softmax_is_right():
     for place, factor in ((0, 0), (3, 1), (5, 4), (6, 8)):
         p = softmax([factor * z for z in (1, 0.5, -0.5, -1)])
         back = [p[1] * ((i == 1) - p[i]) for i in range(4)]  # the second row of diag(p) - p pᵀ
-        expect_numbers(slide("softmax", place), {"largest weight": max(p), "entropy": entropy(p),
-                                                 "|dS|": math.hypot(*back), "sum of dS": 0}, f"times {factor}")
+        expect_numbers(slide("scaling", "softmax", place), {"largest weight": max(p), "entropy": entropy(p),
+                                                            "|dS|": math.hypot(*back), "sum of dS": 0}, f"times {factor}")
 
 
 def test_the_slider_of_sinusoids_is_right():
@@ -253,14 +253,15 @@ def test_the_slider_of_sinusoids_is_right():
         return sum(math.cos((a - b) / 10000 ** (2 * i / 32)) for i in range(16))
 
     for t in (0, 1, 20, 63):
-        expect_numbers(slide("sinusoid", t), {"|e|²": product(t, t), "next": product(t, t + 1),
-                                              "previous": product(t, t - 1), "far": product(t, t + 16)}, f"t = {t}")
+        expect_numbers(slide("positions", "sinusoid", t), {"|e|²": product(t, t), "next": product(t, t + 1),
+                                                           "previous": product(t, t - 1), "far": product(t, t + 16)},
+                       f"t = {t}")
 
 
 def test_the_slider_of_the_window_is_right():
     for r in (0, 1, 5, 23):
         pairs = sum(abs(i - j) <= r for i in range(24) for j in range(24))
-        found = slide("restricted", r)
+        found = slide("cost", "window", r)
         expect_numbers(found, {"pairs": pairs, "by the formula": 24 * (2 * r + 1) - r * (r + 1),
                                "share": pairs / 24**2, "reach": min(23, 3 * r)}, f"r = {r}")
         cells = browser.script("return document.querySelectorAll('.slider svg [style*=\"--share: 60.0%\"]').length")
