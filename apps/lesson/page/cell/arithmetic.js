@@ -1,5 +1,6 @@
 // The arithmetic of a cell as a line: with names, or with the numbers put in. Long sums begin with their
 // largest terms, are folded, and open on demand; each operand leads to its cell.
+import { buttonElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
@@ -23,15 +24,12 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
     const number = lesson.tape.number(value, index);
     const isHidden = lesson.isHidden(value, index);
     const shown = isHidden ? "?" : numberText(number);
-    return element("button", {
-      type: "button",
+    return buttonElement(mode === "names" ? name : shown, () => chosen(value, index), {
       class: "operand",
       title: `${name} = ${isHidden ? "?" : fullNumber(number)}`,
       "data-value": value,
       "data-index": index,
-      text: mode === "names" ? name : shown,
       on: {
-        click: () => chosen(value, index),
         pointerenter: () => pointed([{ value, index }]),
         pointerleave: () => pointed(null),
         focus: () => pointed([{ value, index }]),
@@ -41,18 +39,14 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
   };
 
   const unfold = (part, text, title) =>
-    element("button", {
-      type: "button",
-      class: "unfold",
+    buttonElement(
       text,
-      title,
-      on: {
-        click: () => {
-          opened.add(part);
-          draw();
-        },
+      () => {
+        opened.add(part);
+        draw();
       },
-    });
+      { class: "unfold", title },
+    );
 
   const within = (part, outer) =>
     strengthOf(part) <= outer ? ["(", ...written(part), ")"] : written(part);

@@ -1,4 +1,5 @@
 // A number typed over the one that is there: what comes after it follows.
+import { buttonElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { beforeNextFrame } from "../frame/next_frame.js";
 import { fullNumber } from "../ops/numbers.js";
@@ -49,14 +50,9 @@ export function editorOf(app, matrix, row, column) {
       input,
       handle,
       element("button", { type: "submit", text: say("edit.put_in") }),
-      isEdited ? undoButton(app, matrix.value, index) : null,
+      isEdited ? buttonElement(say("edit.undo"), () => app.undoEdit(matrix.value, index)) : null,
     ),
   );
-}
-
-function undoButton(app, value, index) {
-  const click = () => app.undoEdit(value, index);
-  return element("button", { type: "button", text: say("edit.undo"), on: { click } });
 }
 
 const stepsOfSize = 50;

@@ -1,4 +1,5 @@
 // In the panel of a hidden cell, instead of its number: a field to fill in, and hints, one after the other.
+import { buttonElement } from "../frame/elements.js";
 import { arithmeticLine } from "./arithmetic.js";
 import { endsOf, exerciseList, pathOfExercises } from "../chapters/exercises.js";
 import { element } from "../../../report/page/dom.js";
@@ -61,15 +62,9 @@ export function exercisePanel(app, matrix, row, column, expression) {
   const rules = lesson.step[matrix.isGradient ? "backward" : "forward"];
   const hints = [() => rules.map(formula), () => [line("names")], () => [line("numbers")]];
   const given = element("div", { class: "hints" });
-  const hintButton = element("button", {
-    type: "button",
-    text: say("exercise.hint"),
-    on: {
-      click: () => {
-        given.append(...(hints.shift()?.() ?? []));
-        hintButton.disabled = hints.length === 0;
-      },
-    },
+  const hintButton = buttonElement(say("exercise.hint"), () => {
+    given.append(...(hints.shift()?.() ?? []));
+    hintButton.disabled = hints.length === 0;
   });
   const reveal = () => app.go({ exercise: null }, { replace: true });
   const check = (event) => {
@@ -94,7 +89,7 @@ export function exercisePanel(app, matrix, row, column, expression) {
       input,
       element("button", { type: "submit", text: say("exercise.check") }),
       hintButton,
-      element("button", { type: "button", text: say("exercise.show"), on: { click: reveal } }),
+      buttonElement(say("exercise.show"), reveal),
     ),
     verdict,
     given,

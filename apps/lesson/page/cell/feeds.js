@@ -1,4 +1,5 @@
 // Which cells read the chosen one: by matrix, whole rows and columns in one name.
+import { buttonElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { say } from "../texts/say.js";
 
@@ -29,16 +30,10 @@ export function feedsOf(app, fed) {
 
 function buttonOf(app, name, cells) {
   const [{ value, index }] = cells;
-  return element("button", {
-    type: "button",
+  return buttonElement(`${name}[${subscriptOf(cells)}]${headsOf(cells)}`, () => app.goToCell(value, index), {
     class: "operand",
-    text: `${name}[${subscriptOf(cells)}]${headsOf(cells)}`,
     title: say("feeds.cells", { count: cells.length }),
-    on: {
-      click: () => app.goToCell(value, index),
-      pointerenter: () => app.point(cells),
-      pointerleave: () => app.point(null),
-    },
+    on: { pointerenter: () => app.point(cells), pointerleave: () => app.point(null) },
   });
 }
 

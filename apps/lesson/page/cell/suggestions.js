@@ -1,8 +1,8 @@
 // While no cell is chosen: three cells of the step that are worth a look.
+import { buttonElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { Expression } from "../ops/expression.js";
 import { reasonForZero } from "../lesson/reasons.js";
-import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 
 const mostCells = 5000; // of a matrix, that are looked through
@@ -70,10 +70,6 @@ function isMade(lesson, { matrix, row, column }) {
 }
 
 function suggested(app, { matrix, row, column }) {
-  return element("button", {
-    type: "button",
-    class: "operand",
-    text: `${matrix.name(row, column)} = ${shortNumber(matrix.number(row, column))}`,
-    on: { click: () => app.select({ key: matrix.key, row, column }) },
-  });
+  const text = `${matrix.name(row, column)} = ${matrix.text(row, column)}`;
+  return buttonElement(text, () => app.select({ key: matrix.key, row, column }), { class: "operand" });
 }

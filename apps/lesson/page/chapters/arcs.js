@@ -1,5 +1,6 @@
 // Who gives how much to one query: lines from the query to the keys, as thick as their shares, and beside each the
 // wish of the loss, −dP; of two heads side by side.
+import { foldedDrawing, selectElement } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
@@ -7,19 +8,14 @@ import { say } from "../texts/say.js";
 const mostTokens = 24;
 const heightOfName = 20;
 const panel = { width: 300, left: 92, right: 208, thickest: 12 };
-const leastForArcs = 850; // the height of a window in which the matrices have room, too
 
 // {root, show()}, or null for long sequences, and where a number is hidden.
 export function arcsOf(app) {
   const { lesson } = app;
   const { queries, keys } = lesson.chapters;
   if (lesson.covered || Math.max(queries.length, keys.length) > mostTokens || keys.length === 0) return null;
-  const body = element("div");
-  const summary = element("summary", { text: say("arcs.title") });
-  const root = element("details", { class: "arcs", open: innerHeight >= leastForArcs }, summary, body);
-  const show = () => body.replaceChildren(...panelsOf(app, show));
-  show();
-  return { root, show };
+  const drawing = foldedDrawing("arcs", say("arcs.title"), () => panelsOf(app, () => drawing.show()));
+  return drawing;
 }
 
 function panelsOf(app, again) {
@@ -45,14 +41,12 @@ const otherHead = ({ state, heads, comparedHead }) =>
 
 function headSelect(lesson, again) {
   const others = Array.from({ length: lesson.heads }, (_, head) => head).filter((head) => head !== lesson.state.head);
-  const options = others.map((head) =>
-    element("option", { value: head, selected: head === otherHead(lesson), text: `${say("head.title")} ${head}` }),
-  );
-  const change = (event) => {
-    lesson.comparedHead = Number(event.target.value);
+  const options = others.map((head) => [head, `${say("head.title")} ${head}`]);
+  const change = (head) => {
+    lesson.comparedHead = Number(head);
     again();
   };
-  return element("select", { "aria-label": say("arcs.other"), on: { change } }, options);
+  return selectElement(options, otherHead(lesson), change, { "aria-label": say("arcs.other") });
 }
 
 // P and −dP of one query and head.

@@ -2,23 +2,18 @@
 // and as high as the loss's wish for it, −dP. The area between a piece and the average wish is −dS:
 //   −dS_j = P_j (−dP_j − Σ_k P_k (−dP_k))
 // so what is above the average grows at the cost of what is below, and the areas add up to 0.
+import { foldedDrawing } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 
 const budgetSize = { width: 520, height: 116, top: 14, bottom: 46 };
-const leastHeight = 850; // of a window in which the matrices below have room, too
 const widthOfText = 44; // of a piece that has room for its name and number
 
 // {root, show()}: the row of the cell that is chosen.
 export function budgetOf(app) {
   if (app.lesson.covered) return null; // it would tell what is hidden
-  const body = element("div");
-  const summary = element("summary", { text: say("budget.title") });
-  const root = element("details", { class: "budget", open: innerHeight >= leastHeight }, summary, body);
-  const show = () => body.replaceChildren(...contents(app));
-  show();
-  return { root, show };
+  return foldedDrawing("budget", say("budget.title"), () => contents(app));
 }
 
 function contents({ lesson }) {

@@ -1,5 +1,7 @@
 // A detective: a mistake is planted in the backward pass, and its name is hidden. Marks and differences tell where
 // numbers are wrong; which formula makes them so is to be found.
+import { mistakeOptions } from "../frame/controls.js";
+import { buttonElement, selectElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { comparerOf, mistakes } from "../tape/mistakes.js";
 import { symbolText } from "../lesson/symbols.js";
@@ -16,7 +18,7 @@ export const detectiveChapter = {
 function detectiveView(app) {
   const open = (number) => app.go({ case: String(number), guess: null, break: null, step: "loss", route: "back", cell: null });
   const buttons = Array.from({ length: cases }, (_, i) =>
-    element("li", {}, element("button", { type: "button", text: say("case.title", { number: i + 1 }), on: { click: () => open(i + 1) } })),
+    element("li", {}, buttonElement(say("case.title", { number: i + 1 }), () => open(i + 1))),
   );
   return element("div", { class: "detective" }, element("p", { text: say("case.how") }), element("ol", {}, buttons));
 }
@@ -38,18 +40,16 @@ export function caseBanner(app) {
   const { state } = lesson;
   if (!state.case || !lesson.planted) return null;
   const isFound = state.guess === lesson.planted;
-  const options = mistakes
-    .filter((mistake) => mistake.isPossible(lesson.rightTape, state.layer))
-    .map(({ id }) => element("option", { value: id, selected: id === state.guess, text: say(`break.${id}`) }));
-  const guess = (event) => app.go({ guess: event.target.value || null }, { replace: true });
+  const options = [["", "?"], ...mistakeOptions(lesson)];
+  const guess = (id) => app.go({ guess: id || null }, { replace: true });
+  const close = () => app.go({ case: null, guess: null, step: "detective", cell: null });
   return element(
     "div",
     { class: `case${isFound ? " found" : ""}` },
     element("strong", { text: say("case.title", { number: state.case }) }),
-    element("label", {}, `${say("case.guess")} `,
-      element("select", { on: { change: guess } }, element("option", { value: "", text: "?" }), options)),
+    element("label", {}, `${say("case.guess")} `, selectElement(options, state.guess, guess)),
     element("span", { role: "status", class: isFound ? "good" : "bad" }, isFound ? struckFormula(state.guess) : evidence(lesson)),
-    element("button", { type: "button", text: say("case.close"), on: { click: () => app.go({ case: null, guess: null, step: "detective", cell: null }) } }),
+    buttonElement(say("case.close"), close),
   );
 }
 

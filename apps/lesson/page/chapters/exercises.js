@@ -1,4 +1,5 @@
 // A hidden cell to fill in: one for each matrix of this layer that has something to compute.
+import { buttonElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { Expression } from "../ops/expression.js";
 import { formula } from "../../../report/page/formula.js";
@@ -52,7 +53,7 @@ function pathView(app) {
     element("p", {}, path.flatMap(({ symbol }, i) => [i > 0 ? " → " : "", formula(symbol)])),
     element("a", { class: "begin", href: start, text: say("trail.begin") }),
     " ",
-    element("button", { type: "button", text: say("trail.print"), on: { click: () => window.print() } }),
+    buttonElement(say("trail.print"), () => window.print()),
   );
 }
 

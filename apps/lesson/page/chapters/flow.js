@@ -1,5 +1,6 @@
 // The model as a flow, from the tokens to the loss: stations with small maps of their numbers and of their
 // gradients, and arcs, read from the tape, from what is read to what is made of it.
+import { buttonElement } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { formula } from "../../../report/page/formula.js";
 import { layerName } from "../lesson/layer_name.js";
@@ -45,7 +46,7 @@ export function flowOf(app) {
   return element(
     "section",
     { class: "flow", "aria-label": say("flow.title") },
-    element("button", { type: "button", class: "play", text: `▶ ${say("flow.play")}`, on: { click: play } }),
+    buttonElement(`▶ ${say("flow.play")}`, play, { class: "play" }),
     element("p", { class: "flow-legend" }, [
       element("span", { class: "way forward", text: say("flow.forward") }),
       element("span", { class: "way backward", text: say("flow.backward") }),

@@ -1,22 +1,18 @@
 // Where a head is two numbers wide: queries and keys as arrows in the plane. The score is the inner product, the
 // pull on the query is −dQ. The tips can be moved, and every number follows.
+import { foldedDrawing } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 
 const plane = { size: 230, inset: 22 };
-const leastForPlane = 850; // the height of a window in which the matrices have room, too
 const stepsOfKeys = 20; // from the middle to the edge
 
 // {root, show()}, or null where a head is wider, or a number is hidden.
 export function geometryOf(app) {
   const { lesson } = app;
   if (lesson.covered || lesson.anatomy.shape(lesson.layer.q)[3] !== 2) return null;
-  const body = element("div");
-  const root = element("details", { class: "geometry", open: innerHeight >= leastForPlane }, element("summary", { text: say("geometry.title") }), body);
-  const show = () => body.replaceChildren(...contentsOf(app));
-  show();
-  return { root, show };
+  return foldedDrawing("geometry", say("geometry.title"), () => contentsOf(app));
 }
 
 function contentsOf(app) {

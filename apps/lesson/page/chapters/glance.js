@@ -1,4 +1,5 @@
 // At a glance: each head of each layer as two small maps, P and its gradient.
+import { selectElement } from "../frame/elements.js";
 import { learningOf } from "../frame/learning.js";
 import { flowOf } from "./flow.js";
 import { element } from "../../../report/page/dom.js";
@@ -65,11 +66,9 @@ function tokenSelect(app, at) {
   const { lesson } = app;
   const { vocabulary, texts } = lesson.document.meta;
   const now = promptOf(lesson) ?? texts.tokens.map((text) => vocabulary.indexOf(text));
-  const options = vocabulary.map((text, token) =>
-    element("option", { value: token, selected: token === now[at], text: tokenText(text) }),
-  );
-  const change = (event) => app.go({ prompt: now.with(at, Number(event.target.value)).join("."), form: null }, { replace: true });
-  return element("select", { class: "token", "aria-label": say("tokens.of_prompt", { at }), on: { change } }, options);
+  const options = vocabulary.map((text, token) => [token, tokenText(text)]);
+  const change = (token) => app.go({ prompt: now.with(at, Number(token)).join("."), form: null }, { replace: true });
+  return selectElement(options, now[at], change, { class: "token", "aria-label": say("tokens.of_prompt", { at }) });
 }
 
 // Of all heads: an even one must not look like a sharp one.

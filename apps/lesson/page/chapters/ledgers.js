@@ -1,4 +1,5 @@
 // Gradients of several uses of a value add up: which share came by which path.
+import { addendsOf } from "../tape/layers.js";
 import { ofQuantity, ownValue, sequencePart } from "./parts.js";
 import { invariantHolds, isZero } from "../lesson/premises.js";
 
@@ -37,13 +38,12 @@ function ledgerOfX({ anatomy, layer, queries }) {
   if (gradient === undefined || gradient === null) return null;
   const sum = layer.isNormFirst ? undefined : anatomy.sumWithInput(layer);
   const past = sum === undefined ? undefined : anatomy.gradient(anatomy.adopt(sum));
-  const shares = anatomy
-    .addends(gradient)
+  const shares = addendsOf(anatomy.program, gradient)
     .filter((value) => value !== past)
     .map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
   const known = shares.filter(({ use }) => use);
   if (known.length < 2 || known.length !== shares.length) return null;
-  const residual = shares.length < anatomy.addends(gradient).length ? [{ name: "dR", value: past }] : [];
+  const residual = shares.length < addendsOf(anatomy.program, gradient).length ? [{ name: "dR", value: past }] : [];
   const sumPart = residual.length > 0 ? ofQuantity("stream", [sequencePart("R", sum, queries)]) : [];
   const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
   const parts = inOrder.map(({ use, value }) => ({
@@ -78,7 +78,7 @@ function ledgerOfX({ anatomy, layer, queries }) {
 export function sharesOfUses(anatomy, x) {
   const gradient = anatomy.gradient(x);
   if (gradient === undefined || gradient === null) return [];
-  return anatomy.addends(gradient).map((value) => ({ value, op: anatomy.originOf(value) }));
+  return addendsOf(anatomy.program, gradient).map((value) => ({ value, op: anatomy.originOf(value) }));
 }
 
 // What comes back to x through the ops of a scope, where x is also used elsewhere; `path` is what
@@ -123,7 +123,7 @@ function ledgerOfMemory({ anatomy, layer, keys }) {
   const x = linear?.x;
   const gradient = x === undefined ? undefined : anatomy.gradient(x);
   if (gradient === undefined || gradient === null) return null;
-  const shares = anatomy.addends(gradient).map((value) => {
+  const shares = addendsOf(anatomy.program, gradient).map((value) => {
     const [, reader, number, use] = memoryReader.exec(anatomy.originOf(value)?.scope ?? "") ?? [];
     return use && { letter: letters[use], number, value, made: ownValue(anatomy.layer(reader), letters[use]) };
   });
@@ -160,7 +160,7 @@ function ledgerOfMemory({ anatomy, layer, keys }) {
 function ledgerOfInput({ anatomy, layer, queries }) {
   const gradient = layer.input === undefined ? undefined : anatomy.gradient(layer.input);
   if (gradient === undefined || layer.mixed === undefined || layer.norm === undefined) return null;
-  const addends = anatomy.addends(gradient);
+  const addends = addendsOf(anatomy.program, gradient);
   const past = anatomy.gradient(layer.mixed);
   if (addends.length !== 2 || !addends.includes(past)) return null;
   const through = addends.find((value) => value !== past);

@@ -3,61 +3,51 @@ import { shareThrough } from "./ledgers.js";
 import { sequencePart } from "./parts.js";
 import { firstGradientIsAtRightAngle, rowsOfFirstGradientSumToZero } from "../lesson/premises.js";
 
-const layerNorm = {
-  texts: "layer_norm",
-  questions: [{ key: "layer_norm.zero_sums", holds: rowsOfFirstGradientSumToZero }],
-};
-const rmsNorm = {
-  texts: "rms_norm",
-  questions: [{ key: "rms_norm.lost", holds: firstGradientIsAtRightAngle }],
-};
-
-export const normChapter = {
-  id: "norm",
-  group: "input",
-  texts: "layer_norm",
-  step(facts) {
-    if (facts.layer.isNormLast) return null;
-    return withTextsOfKind(normStepOf(facts, { value: facts.layer.norm, from: "X_{in}", to: "X" }));
+// The texts of a norm that stands for itself, by its kind.
+const textsOfKind = {
+  layer_norm: {
+    texts: "layer_norm",
+    questions: [{ key: "layer_norm.zero_sums", holds: rowsOfFirstGradientSumToZero }],
+  },
+  rms_norm: {
+    texts: "rms_norm",
+    questions: [{ key: "rms_norm.lost", holds: firstGradientIsAtRightAngle }],
   },
 };
 
-const withTextsOfKind = (step) => step && { ...step, ...(step.norm.isLayerNorm ? layerNorm : rmsNorm) };
-
-// Of a block whose norms come last: after the residual.
-export const normAfterChapter = {
-  id: "norm_after",
-  group: "output",
+// `isLast`: of a block whose norms come after its sums.
+const chapterOfNorm = (id, group, { isLast, value: name, from, to, letter = "" }) => ({
+  id,
+  group,
   texts: "layer_norm",
   step(facts) {
-    if (!facts.layer.isNormLast) return null;
-    return withTextsOfKind(normStepOf(facts, { value: facts.layer.norm, from: "R", to: "N" }));
+    const value = facts.layer[name];
+    const step = facts.layer.isNormLast === isLast ? normStepOf(facts, { value, from, to, letter }) : null;
+    return step && { ...step, ...textsOfKind[step.norm.kind] };
   },
-};
+});
 
-export const secondNormAfterChapter = {
-  id: "second_norm_after",
-  group: "prediction",
-  texts: "layer_norm",
-  step(facts) {
-    if (!facts.layer.isNormLast) return null;
-    const value = facts.layer.feedForwardNorm;
-    return withTextsOfKind(normStepOf(facts, { value, from: "R_2", to: "X_{out}", letter: "_n" }));
-  },
-};
+export const normChapter = chapterOfNorm("norm", "input", { isLast: false, value: "norm", from: "X_{in}", to: "X" });
+export const normAfterChapter = chapterOfNorm("norm_after", "output", { isLast: true, value: "norm", from: "R", to: "N" });
+export const secondNormAfterChapter = chapterOfNorm("second_norm_after", "prediction", {
+  isLast: true,
+  value: "feedForwardNorm",
+  from: "R_2",
+  to: "X_{out}",
+  letter: "_n",
+});
 
 export const secondNormChapter = {
   id: "second_norm",
   group: "prediction",
   questions: [
-    { key: "second_norm.stretched", holds: ({ step }) => step.norm.isLayerNorm },
+    { key: "second_norm.stretched", holds: ({ step }) => step.norm.kind === "layer_norm" },
     { key: "second_norm.stretched_rms" },
   ],
-  step(facts) {
-    if (facts.layer.isNormLast) return null;
-    const value = facts.layer.feedForwardNorm;
-    return normStepOf(facts, { value, from: "R", to: "N", letter: "_n" });
-  },
+  step: (facts) =>
+    facts.layer.isNormLast
+      ? null
+      : normStepOf(facts, { value: facts.layer.feedForwardNorm, from: "R", to: "N", letter: "_n" }),
 };
 
 export const finalNormChapter = {
@@ -107,7 +97,7 @@ function normStepOf({ anatomy, queries }, { value, from, to, letter = "" }) {
   const mean = isLayerNorm ? ` - rowmean(${g} ∘ d${to})` : "";
   const changes = `${g} ∘ d${to}${mean} - x̂ ∘ rowmean(x̂ ∘ ${g} ∘ d${to})`;
   return {
-    norm: { from, to, letter, epsilon: norm.epsilon, isLayerNorm },
+    norm: { from, kind: norm.kind, epsilon: norm.epsilon },
     layout: { kind: "stack", parts },
     forward: isLayerNorm
       ? [`${to} = ${g} ∘ x̂ + b${letter}`, `x̂ = (${from} - μ) / ${deviation}`]

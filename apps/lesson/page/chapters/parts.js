@@ -44,6 +44,16 @@ export function partsOfScores({ layer, queries, keys }) {
   };
 }
 
+// What is shown of a part, {part, symbol, value}: its value and the gradient of that, without what the page derives.
+export function shownOf(anatomy, part) {
+  const { symbol, value, derived, noGradient, gradientPart } = part;
+  const forward = derived ? [] : [{ part, symbol, value }];
+  if (gradientPart?.derived) return forward;
+  if (gradientPart) return [...forward, { part: gradientPart, symbol: gradientPart.symbol, value: gradientPart.value }];
+  const gradient = derived || noGradient ? undefined : anatomy.gradient(value);
+  return gradient === undefined ? forward : [...forward, { part, symbol: `d${symbol}`, value: gradient }];
+}
+
 // All matrices of a step.
 export function partsOf(step) {
   const { layout } = step;

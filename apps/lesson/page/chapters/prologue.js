@@ -1,4 +1,5 @@
 // What the letter d means: one number of Q is moved, and the loss follows along a curve whose slope is dQ.
+import { buttonElement } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { lossAlong } from "../tape/differences.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -62,8 +63,7 @@ function prologueView(app) {
     "div",
     { class: "prologue" },
     curve.root,
-    element("div", { class: "prologue-slider" }, slider,
-      element("button", { type: "button", text: say("edit.undo"), on: { click: again } })),
+    element("div", { class: "prologue-slider" }, slider, buttonElement(say("edit.undo"), again)),
     said,
     element("p", { text: say("prologue.end") }),
   );

@@ -1,5 +1,6 @@
 // The same example at the steps of training that were kept: what each head looked at, how evenly,
 // the loss, and how large the gradient of each part of the model was.
+import { tableElement } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { layerName } from "../lesson/layer_name.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -90,25 +91,8 @@ function headTile(app, { shape, shares }, head) {
 
 function seriesTable({ steps, series }) {
   const lines = series.map((each) => seriesLine(steps, each));
-  const names = ["quantity", "now", "over", "range"];
-  const root = element(
-    "table",
-    { class: "series" },
-    element(
-      "thead",
-      {},
-      element(
-        "tr",
-        {},
-        names.map((name) => element("th", { scope: "col", text: say(`training.${name}`) })),
-      ),
-    ),
-    element(
-      "tbody",
-      {},
-      lines.map((line) => line.root),
-    ),
-  );
+  const heads = ["quantity", "now", "over", "range"].map((name) => say(`training.${name}`));
+  const root = tableElement("series", heads, lines.map((line) => line.root));
   return { root, show: (i) => lines.forEach((line) => line.show(i)) };
 }
 

@@ -1,4 +1,5 @@
 // The page as a whole: it keeps the zones, and moves from state to state.
+import { buttonElement } from "./elements.js";
 import { readAddress, writeAddress } from "../lesson/address.js";
 import { CellPanel } from "../cell/panel.js";
 import { chapterList, neighbours } from "./contents.js";
@@ -320,17 +321,11 @@ export class App {
   }
 
   copyButton(textOf) {
-    const button = element("button", {
-      type: "button",
-      class: "copy",
-      text: say("page.copy"),
-      on: {
-        click: async () => {
-          await navigator.clipboard?.writeText(textOf());
-          button.textContent = say("page.copied");
-        },
-      },
-    });
+    const copy = async () => {
+      await navigator.clipboard?.writeText(textOf());
+      button.textContent = say("page.copied");
+    };
+    const button = buttonElement(say("page.copy"), copy, { class: "copy" });
     return button;
   }
 }

@@ -1,4 +1,5 @@
 // The left of the page: seven chapters; the steps of the one that is open are listed below its name.
+import { buttonElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { say, stepText } from "../texts/say.js";
 
@@ -37,14 +38,11 @@ function routeButtons(app) {
   const { state, step } = app.lesson;
   const isBack = state.route === "back";
   const button = (route, key) =>
-    element("button", {
-      type: "button",
-      "aria-pressed": String(isBack === (route === "back")),
-      text: say(key),
-      on: {
-        click: () => app.go({ route, ...(route && !isOfModel(step) ? { step: "loss", cell: null } : {}) }),
-      },
-    });
+    buttonElement(
+      say(key),
+      () => app.go({ route, ...(route && !isOfModel(step) ? { step: "loss", cell: null } : {}) }),
+      { "aria-pressed": String(isBack === (route === "back")) },
+    );
   return element(
     "div",
     { class: "routes", role: "group", "aria-label": say("route.title") },

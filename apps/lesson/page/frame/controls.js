@@ -1,10 +1,13 @@
 // The bar below: switches of the model, the order of the tokens, planted mistakes.
+import { buttonElement, selectElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { attentionLayers } from "../tape/layers.js";
 import { mistakes } from "../tape/mistakes.js";
 import { isCausalFixed } from "../tape/settings.js";
 import { say } from "../texts/say.js";
 import { tokenStrip } from "./token_strip.js";
+
+const asRecorded = { form: null, settings: {}, edits: [], break: null, order: null, prompt: null };
 
 export function switchBar(app) {
   const { lesson } = app;
@@ -24,12 +27,7 @@ export function switchBar(app) {
     tokenStrip(app),
     trainingField(app),
     isChanged
-      ? element("button", {
-          type: "button",
-          class: "reset",
-          text: say("switch.reset"),
-          on: { click: () => app.go({ form: null, settings: {}, edits: [], break: null, order: null, prompt: null }) },
-        })
+      ? buttonElement(say("switch.reset"), () => app.go(asRecorded), { class: "reset" })
       : null,
   ].filter(Boolean);
 }
@@ -109,45 +107,27 @@ function formText(setting) {
 function formSelect(app) {
   const { forms, state } = app.lesson;
   if (forms.settings.length === 0) return null;
-  const options = forms.settings.map((setting) => {
-    return element("option", { value: setting, selected: setting === state.form, text: formText(setting) });
-  });
-  const change = (event) =>
-    app.go({ form: event.target.value || null, edits: [], cell: null }, { replace: true });
-  return element(
-    "label",
-    { class: "form" },
-    `${say("form.title")} `,
-    element(
-      "select",
-      { id: "form", on: { change } },
-      element("option", { value: "", text: say("form.recorded") }),
-      options,
-    ),
-  );
+  const options = [["", say("form.recorded")], ...forms.settings.map((setting) => [setting, formText(setting)])];
+  const change = (form) => app.go({ form: form || null, edits: [], cell: null }, { replace: true });
+  return element("label", { class: "form" }, `${say("form.title")} `, selectElement(options, state.form, change, { id: "form" }));
 }
 
 function breakSelect(app) {
   const { lesson } = app;
   const { state } = lesson;
-  const possible = mistakes.filter(({ isPossible }) => isPossible(lesson.rightTape, state.layer));
-  const options = possible.map(({ id }) =>
-    element("option", { value: id, selected: id === state.break, text: say(`break.${id}`) }),
-  );
+  const options = [["", say("break.none")], ...mistakeOptions(lesson)];
+  const change = (id) => app.go({ break: id || null }, { replace: true });
   return element(
     "label",
     { class: `break${state.break ? " on" : ""}` },
     `${say("mistake.plant")} `,
-    element(
-      "select",
-      {
-        on: { change: (event) => app.go({ break: event.target.value || null }, { replace: true }) },
-      },
-      element("option", { value: "", text: say("break.none") }),
-      options,
-    ),
+    selectElement(options, state.break, change),
   );
 }
+
+// Those that can be planted in the layer that is open.
+export const mistakeOptions = ({ rightTape, state }) =>
+  mistakes.filter(({ isPossible }) => isPossible(rightTape, state.layer)).map(({ id }) => [id, say(`break.${id}`)]);
 
 // A step of training, whose parameters every chapter then has.
 function trainingField(app) {

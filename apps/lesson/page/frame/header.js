@@ -1,4 +1,5 @@
 // The top of the page: what is explained, whether it was checked, language and looks.
+import { buttonElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { learningNote } from "./learning.js";
 import { showKeys } from "./keys.js";
@@ -21,26 +22,20 @@ export function header(app) {
     element("span", { class: "loss", text: lossText(lesson) }),
     ...[learningNote(app)].filter(Boolean),
     ...warnings(lesson),
-    element(
-      "div",
-      { class: "looks" },
-      toggle(app, "style", "large", say("page.presenter")),
-      element("button", { type: "button", "aria-label": say("keys.title"), title: say("keys.title"), text: "?", on: { click: showKeys } }),
-      themeButton(app),
-      languageButton(app),
-    ),
+    lookButtons(app),
   ];
 }
 
 // A page without numbers of the engine has nothing to show that it is right.
 function checkedText({ compared, difference }) {
   const isChecked = compared > 0;
+  const told = isChecked ? say("page.recomputed", { count: compared, difference: shortNumber(difference) }) : null;
   return element("span", {
     class: `checked ${isChecked ? "good" : "bad"}`,
     id: "recomputed",
     role: "note",
-    "aria-label": isChecked ? say("page.recomputed", { count: compared, difference: shortNumber(difference) }) : null,
-    title: isChecked ? say("page.recomputed", { count: compared, difference: shortNumber(difference) }) : null,
+    "aria-label": told,
+    title: told,
     text: isChecked ? "✓" : say("page.not_compared"),
   });
 }
@@ -73,33 +68,17 @@ function changed(what, now, before) {
   return Object.is(now, before) ? text : say("page.was_before", { text, before: shortNumber(before) });
 }
 
-function toggle(app, name, value, text) {
-  const isOn = app.lesson.state[name] === value;
-  return element("button", {
-    type: "button",
-    "aria-pressed": String(isOn),
-    text,
-    on: { click: () => app.go({ [name]: isOn ? null : value }, { replace: true }) },
-  });
-}
-
-function themeButton(app) {
-  const { isDark } = app;
-  return element("button", {
-    type: "button",
-    "aria-label": say("page.theme"),
-    title: say("page.theme"),
-    text: isDark ? "☀" : "☾",
-    on: { click: () => app.go({ theme: isDark ? "light" : "dark" }, { replace: true }) },
-  });
-}
-
-function languageButton(app) {
+function lookButtons(app) {
+  const isStage = app.isPresenting;
   const isChinese = languageNow() === "zh";
-  return element("button", {
-    type: "button",
-    lang: isChinese ? "en" : "zh",
-    text: say("page.other_language"),
-    on: { click: () => app.go({ lang: isChinese ? "en" : "zh" }, { replace: true }) },
-  });
+  const go = (changes) => () => app.go(changes, { replace: true });
+  const named = (name) => ({ "aria-label": name, title: name });
+  return element(
+    "div",
+    { class: "looks" },
+    buttonElement(say("page.presenter"), go({ style: isStage ? null : "large" }), { "aria-pressed": String(isStage) }),
+    buttonElement("?", showKeys, named(say("keys.title"))),
+    buttonElement(app.isDark ? "☀" : "☾", go({ theme: app.isDark ? "light" : "dark" }), named(say("page.theme"))),
+    buttonElement(say("page.other_language"), go({ lang: isChinese ? "en" : "zh" }), { lang: isChinese ? "en" : "zh" }),
+  );
 }

@@ -1,4 +1,5 @@
 // What keys do: a dialog that ? opens.
+import { buttonElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { say } from "../texts/say.js";
 
@@ -15,7 +16,7 @@ const keys = [
 ];
 
 export function showKeys() {
-  const close = element("button", { type: "button", text: say("page.close") });
+  const close = buttonElement(say("page.close"), () => dialog.close());
   const dialog = element(
     "dialog",
     { class: "keys", "aria-label": say("keys.title") },
@@ -30,7 +31,6 @@ export function showKeys() {
     ),
     close,
   );
-  close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
   document.getElementById("lesson").append(dialog);
   dialog.showModal();

@@ -1,4 +1,5 @@
 // Learning by hand: a button makes a step of gradient descent, and every chapter shows the moved numbers.
+import { buttonElement } from "./elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
@@ -13,7 +14,7 @@ export function learningOf(app) {
   const { steps, rate } = learning;
   const go = (changes) => app.go(changes, { replace: true });
   const button = (text, changes, disabled = false) =>
-    element("button", { type: "button", text, disabled, on: { click: () => go(changes) } });
+    buttonElement(text, () => go(changes), { disabled });
   const slider = element("input", {
     type: "range",
     min: rates.least,
@@ -75,11 +76,7 @@ export function learningNote(app) {
   const { learning } = app.lesson;
   if (!learning || learning.steps === 0) return null;
   const { steps, rate } = learning;
-  return element("button", {
-    type: "button",
-    class: "learning-note",
-    title: say("learning.start"),
-    text: `${say("learning.note", { steps, rate: shortNumber(rate) })} ✕`,
-    on: { click: () => app.go({ learn: null }, { replace: true }) },
-  });
+  const text = `${say("learning.note", { steps, rate: shortNumber(rate) })} ✕`;
+  const leave = () => app.go({ learn: null }, { replace: true });
+  return buttonElement(text, leave, { class: "learning-note", title: say("learning.start") });
 }

@@ -1,4 +1,5 @@
 // The shares of a gradient by the paths on which they came.
+import { tableElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { formula } from "../../../report/page/formula.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -16,25 +17,9 @@ export function ledgerTable(app) {
     const share = square > 0 ? dot(data, total) / square : 0;
     return line(name, Math.sqrt(dot(data, data)), share);
   });
-  const sum = line(step.total === undefined ? "" : "sum", Math.sqrt(square), square > 0 ? 1 : 0);
+  const sum = line("sum", Math.sqrt(square), square > 0 ? 1 : 0);
   sum.className = "sum";
-  return element(
-    "table",
-    { class: "ledger" },
-    element(
-      "thead",
-      {},
-      element(
-        "tr",
-        {},
-        element("th", { scope: "col", text: say("ledger.path") }),
-        element("th", { scope: "col", text: say("ledger.norm") }),
-        element("th", { scope: "col", text: say("ledger.share") }),
-        element("th", { "aria-hidden": "true" }),
-      ),
-    ),
-    element("tbody", {}, lines, sum),
-  );
+  return tableElement("ledger", [...["path", "norm", "share"].map((key) => say(`ledger.${key}`)), ""], [...lines, sum]);
 }
 
 function line(name, norm, share) {

@@ -1,6 +1,7 @@
 // The stage: one step at a time for a whole room. A slide has a formula, the matrix of one cell and those that the
 // cell is made of; clicks build up its arithmetic: the question, the operands, the products, the answer, and
 // in the end the question of the step.
+import { buttonElement } from "./elements.js";
 import { arithmeticLine } from "../cell/arithmetic.js";
 import { tellingCellOf } from "../cell/suggestions.js";
 import { isOfModel, stepsInOrder } from "./contents.js";
@@ -75,7 +76,7 @@ function stageLine(app, slide) {
   const dots = Array.from({ length: lastSlide(lesson) + 1 }, (_, i) => (i <= slide ? "●" : "○")).join("");
   const leave = () => app.go(stageMove(lesson, "Escape"), { replace: true });
   const move = (key, text, label) =>
-    element("button", { type: "button", text, "aria-label": say(label), on: { click: () => app.move(stageMove(lesson, key)) } });
+    buttonElement(text, () => app.move(stageMove(lesson, key)), { "aria-label": say(label) });
   return element(
     "header",
     { class: "stage-line" },
@@ -84,7 +85,7 @@ function stageLine(app, slide) {
     element("span", { class: "dots", "aria-hidden": "true", text: dots }),
     move("PageUp", "←", "step.back"),
     move("PageDown", "→", "step.next"),
-    element("button", { type: "button", text: say("stage.leave"), on: { click: leave } }),
+    buttonElement(say("stage.leave"), leave),
   );
 }
 

@@ -1,4 +1,5 @@
 // Above the matrices: the name of the step, layer and head, what it is and why, and a question.
+import { buttonElement, selectElement } from "./elements.js";
 import { caseBanner } from "../chapters/detective.js";
 import { neighbours } from "./contents.js";
 import { element, saveText } from "../../../report/page/dom.js";
@@ -45,68 +46,44 @@ const isOfHeads = (lesson) =>
   lesson.heads > 1 && lesson.matrices().some(({ forward }) => forward?.grid.heads > 1);
 
 function layerSelect(app) {
-  const { lesson } = app;
-  const options = lesson.layers.map((path) =>
-    element("option", { value: path, selected: path === lesson.state.layer, text: layerName(path) }),
-  );
-  const change = (event) => app.go({ layer: event.target.value, cell: null });
-  return element("select", { "aria-label": say("layer.title"), class: "layer", on: { change } }, options);
+  const { layers, state } = app.lesson;
+  const options = layers.map((path) => [path, layerName(path)]);
+  const change = (layer) => app.go({ layer, cell: null });
+  return selectElement(options, state.layer, change, { "aria-label": say("layer.title"), class: "layer" });
 }
 
 function headTabs(app) {
-  const { lesson } = app;
-  const { heads } = lesson;
+  const { heads, state } = app.lesson;
   const tabs = Array.from({ length: heads }, (_, head) =>
-    element("button", {
-      type: "button",
-      "aria-pressed": String(head === lesson.state.head),
+    buttonElement(String(head), () => app.go({ head }, { replace: true }), {
+      "aria-pressed": String(head === state.head),
       "aria-label": say("head.of", { head, heads }),
-      text: String(head),
-      on: { click: () => app.go({ head }, { replace: true }) },
     }),
   );
-  return element(
-    "div",
-    { class: "heads", role: "group", "aria-label": say("head.title") },
-    element("span", { text: say("head.title") }),
-    tabs,
-  );
+  const name = say("head.title");
+  return element("div", { class: "heads", role: "group", "aria-label": name }, element("span", { text: name }), tabs);
 }
 
 function zoomButton(app) {
   const isOn = app.lesson.state.zoom === "numbers";
-  return element("button", {
-    type: "button",
-    class: "zoom",
-    "aria-pressed": String(isOn),
-    text: say("matrix.zoom"),
-    on: { click: () => app.go({ zoom: isOn ? "fit" : "numbers" }, { replace: true }) },
-  });
+  const change = () => app.go({ zoom: isOn ? "fit" : "numbers" }, { replace: true });
+  return buttonElement(say("matrix.zoom"), change, { class: "zoom", "aria-pressed": String(isOn) });
 }
 
-function numpyButton(app) {
-  const { lesson } = app;
-  return element("button", {
-    type: "button",
-    class: "numpy",
-    text: "NumPy",
-    title: say("matrix.numpy"),
-    on: { click: () => saveText(`${lesson.step.id}.py`, numpyScript(lesson), "text/x-python") },
-  });
+function numpyButton({ lesson }) {
+  const save = () => saveText(`${lesson.step.id}.py`, numpyScript(lesson), "text/x-python");
+  return buttonElement("NumPy", save, { class: "numpy", title: say("matrix.numpy") });
 }
 
 function stepButtons(app) {
   const { back, next } = neighbours(app.lesson);
-  const button = (step, key, sign) =>
-    element("button", {
-      type: "button",
+  const move = (step, key, sign) =>
+    buttonElement(sign, () => app.go({ step: step.id, cell: null }), {
       disabled: !step,
       "aria-label": say(key),
       title: step ? stepText(step).name : null,
-      text: sign,
-      on: { click: () => app.go({ step: step.id, cell: null }) },
     });
-  return element("div", { class: "moves" }, button(back, "step.back", "←"), button(next, "step.next", "→"));
+  return element("div", { class: "moves" }, move(back, "step.back", "←"), move(next, "step.next", "→"));
 }
 
 // The first whose premise holds.

@@ -22,7 +22,6 @@ export function whatPasses(lesson) {
     "div",
     { class: "what-passes" },
     line("route.arrives", symbols(arriving)),
-    line("route.local", lesson.step.backward),
     line("route.leaves", symbols(leaving)),
   );
 }

@@ -198,15 +198,6 @@ export class Anatomy {
     return product && sum ? { product: product.output, sum: sum.output } : null;
   }
 
-  // What a gradient is the sum of: the addends of its chain of "add" ops, which end at
-  // gradients of other values.
-  addends(gradient, isWhole = true) {
-    const op = this.program.makers[gradient];
-    const isOwn = !isWhole && this.program.gradientOf[gradient].length > 0;
-    if (isOwn || op?.op !== "add" || op.backward_of !== undefined) return [gradient];
-    return op.inputs.flatMap((value) => this.addends(value, false));
-  }
-
   // The forward op whose backward made a value.
   originOf(value) {
     return this.program.ops[this.maker(value)?.backward_of] ?? null;

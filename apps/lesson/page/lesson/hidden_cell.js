@@ -1,7 +1,7 @@
 // The cell of an exercise, whose number no place of the page may tell.
 import { gridOf, indexIn } from "./looks.js";
 import { keyOf } from "./symbols.js";
-import { partsOf } from "../chapters/parts.js";
+import { partsOf, shownOf } from "../chapters/parts.js";
 
 // {value, index}, or null. The step that is open comes first, as it says what a name means.
 export function hiddenCellOf(lesson) {
@@ -10,7 +10,7 @@ export function hiddenCellOf(lesson) {
   if (!exercise) return null;
   const { steps } = lesson.chapters;
   for (const step of [lesson.step, ...steps]) {
-    for (const { part, value, symbol } of partsOf(step).flatMap((each) => sidesOf(lesson, each))) {
+    for (const { part, value, symbol } of partsOf(step).flatMap((each) => shownOf(lesson.anatomy, each))) {
       if (keyOf(symbol) !== exercise.key) continue;
       const grid = gridOf(part, lesson.anatomy.shape(part.value), head, lesson.heads);
       const isThere = exercise.row < grid.rows && exercise.column < grid.columns;
@@ -18,13 +18,4 @@ export function hiddenCellOf(lesson) {
     }
   }
   return null;
-}
-
-// A part and its gradient.
-function sidesOf({ anatomy }, part) {
-  const { value, symbol, gradientPart } = part;
-  const forward = part.derived ? [] : [{ part, value, symbol }];
-  if (gradientPart?.derived) return forward;
-  if (gradientPart) return [...forward, { ...gradientPart, part: gradientPart }];
-  return [...forward, { part, value: anatomy.gradient(value), symbol: `d${symbol}` }];
 }

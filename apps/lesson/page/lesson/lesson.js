@@ -8,7 +8,7 @@ import { giveCommonScales, matrixOf } from "./matrices.js";
 import { keyOf, symbolText } from "./symbols.js";
 import { textsNow } from "./prompt.js";
 import { stepsOf } from "../chapters/list.js";
-import { partsOf } from "../chapters/parts.js";
+import { partsOf, shownOf } from "../chapters/parts.js";
 import { languageNow } from "../texts/say.js";
 import { trainingOf } from "./training.js";
 
@@ -129,20 +129,12 @@ export class Lesson {
     const others = steps.filter((step) => step !== this.step);
     const isLedger = ({ shares }) => Boolean(shares); // which shows again what other steps make
     const inOrder = [this.step, ...others.filter((step) => !isLedger(step)), ...others.filter(isLedger)];
-    const found = [];
-    for (const step of inOrder) {
-      for (const part of partsOf(step)) {
-        const { gradientPart } = part;
-        if (gradientPart && !gradientPart.derived && gradientPart.value === value) {
-          found.push({ step, part: gradientPart, symbol: gradientPart.symbol });
-        } else if (!part.derived && part.value === value) {
-          found.push({ step, part, symbol: part.symbol });
-        } else if (isShownGradient(this.anatomy, part, value)) {
-          found.push({ step, part, symbol: `d${part.symbol}` });
-        }
-      }
-    }
-    return found;
+    return inOrder.flatMap((step) =>
+      partsOf(step)
+        .flatMap((part) => shownOf(this.anatomy, part))
+        .filter((shown) => shown.value === value)
+        .map(({ part, symbol }) => ({ step, part, symbol })),
+    );
   }
 
   // {step, part, symbol, head, row, column} of an element of a value, or null; rather where it is
@@ -242,9 +234,4 @@ function beginOf({ meta: { begin = {} } }, layers) {
   const { layer = layers[0], head = 0, position = 0, step = "glance" } = begin;
   const cell = step === "softmax" ? { key: "P", row: position, column: 0 } : null;
   return { layer, head, step, cell };
-}
-
-function isShownGradient(anatomy, part, value) {
-  if (part.derived || part.noGradient || part.gradientPart) return false;
-  return anatomy.gradient(part.value) === value;
 }

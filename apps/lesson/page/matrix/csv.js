@@ -1,17 +1,13 @@
 // Out: a matrix as CSV.
-import { element, saveText } from "../../../report/page/dom.js";
+import { buttonElement } from "../frame/elements.js";
+import { saveText } from "../../../report/page/dom.js";
 import { fullNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 
 export function csvButton(matrix) {
-  return element("button", {
-    type: "button",
-    class: "csv",
-    "aria-label": say("matrix.save", { name: matrix.key }),
-    title: say("matrix.save", { name: matrix.key }),
-    text: "CSV",
-    on: { click: () => saveText(`${fileName(matrix)}.csv`, csvOf(matrix), "text/csv") },
-  });
+  const name = say("matrix.save", { name: matrix.key });
+  const save = () => saveText(`${fileName(matrix)}.csv`, csvOf(matrix), "text/csv");
+  return buttonElement("CSV", save, { class: "csv", "aria-label": name, title: name });
 }
 
 const fileName = ({ key }) => key.replace(/[^A-Za-z0-9_]/g, "-");

@@ -13,6 +13,9 @@ import { isWrongGradient } from "../frame/mistake_note.js";
 import { shortNumber } from "../ops/numbers.js";
 import { languageNow, say } from "../texts/say.js";
 
+// The colour of its frame.
+const familyStyle = ({ family }) => `--family: var(--family-${family})`;
+
 const leastWidth = 112; // for the ends of a scale
 
 // What is wider than its place is scrolled, and so can be reached by keys.
@@ -173,7 +176,7 @@ export class StepView {
     );
     return element(
       "figure",
-      { class: this.classesOf(matrix) },
+      { class: this.classesOf(matrix), style: familyStyle(matrix) },
       caption,
       element("div", { class: "frame" }, map.root, this.app.isOnPaper ? onPaper(matrix, this.app) : null),
       this.legend(matrix),
@@ -189,7 +192,7 @@ export class StepView {
 
   classesOf(matrix) {
     const isWrong = isWrongGradient(this.app.lesson, matrix);
-    const names = ["matrix", `family-${matrix.family}`];
+    const names = ["matrix"];
     if (matrix.isGradient) names.push("gradient");
     if (isWrong) names.push("wrong");
     return names.join(" ");
@@ -198,7 +201,7 @@ export class StepView {
   missing(part, forward) {
     return element(
       "figure",
-      { class: `matrix missing family-${part.family}` },
+      { class: "matrix missing", style: familyStyle(part) },
       element("figcaption", {}, element("span", { class: "symbol" }, formula(`d${part.symbol}`))),
       element("p", { class: "empty", text: say(forward?.derived ? "matrix.within" : "matrix.no_gradient") }),
     );

@@ -81,6 +81,15 @@ export function gradientOfValue(program, value) {
 export const isAccumulation = (op) =>
   op.backward && op.op === "add" && (op.backward_of === undefined || op.backward_of === null);
 
+// What a gradient is the sum of; the gradient of another value is no sum here.
+/** @param {Program} program @param {number} gradient @param {boolean} [isWhole] @returns {number[]} */
+export function addendsOf(program, gradient, isWhole = true) {
+  const op = program.makers[gradient];
+  const isOther = !isWhole && program.gradientOf[gradient].length > 0;
+  if (isOther || !op || !isAccumulation(op)) return [gradient];
+  return op.inputs.flatMap((value) => addendsOf(program, value, false));
+}
+
 // The gradients that are added up to this one.
 /** @param {Program} program @param {number} gradient @returns {number[]} */
 export function gradientTerms(program, gradient) {

@@ -73,7 +73,7 @@ export function valueBox(app, node) {
       );
     return svgElement(
       "g",
-      { class: `value family-${label.family ?? "x"}`, "data-value": value },
+      { class: "value", style: `--family: var(--family-${label.family ?? "x"})`, "data-value": value },
       side("forward", label, left),
       back ? side("backward", back, x) : null,
       keptBy.length > 0 ? keptMark(left, top, keptBy) : null,

@@ -1,6 +1,6 @@
 // The graph of some ops of a tape: a node for each op that computes something, one for each value
 // between them; what only moves numbers is in the edges. And which way the gradients came back.
-import { gradientOfValue, isAccumulation } from "../../tape/layers.js";
+import { addendsOf, gradientOfValue } from "../../tape/layers.js";
 
 const copies = ["reshape", "permute", "broadcast_to"];
 
@@ -124,14 +124,7 @@ class GraphOfOps {
   addends(value, gradient) {
     const owners = this.program.gradientOf[gradient];
     const owner = owners.at(-1) ?? value;
-    return owner === value ? this.addendsOf(gradient, true) : [gradient];
-  }
-
-  addendsOf(gradient, isWhole) {
-    const op = this.program.makers[gradient];
-    const isOther = !isWhole && this.program.gradientOf[gradient].length > 0;
-    if (isOther || !op || !isAccumulation(op)) return [gradient];
-    return op.inputs.flatMap((value) => this.addendsOf(value, false));
+    return owner === value ? addendsOf(this.program, gradient) : [gradient];
   }
 
   // Whether an addend of the gradient above came along this edge: as the gradient below, perhaps
