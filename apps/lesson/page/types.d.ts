@@ -158,11 +158,6 @@ interface Formulas {
   evaluate(formula: Formula, numberAt: NumberAt): number;
   withCells(formula: Formula, replacement: (cell: Formula) => Formula): Formula;
   cellsOf(formula: Formula): Formula[];
-  text(
-    formula: Formula,
-    nameOf: (value: number, index: number) => string,
-    options?: { mostTerms?: number },
-  ): string;
 }
 
 // A: [m, k], B: [k, n], or transposed.

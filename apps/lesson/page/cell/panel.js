@@ -153,10 +153,7 @@ function pictureSection(app, matrix, row) {
   const isMap = matrix.part.look === "map" && matrix.part.columnNames?.length > 0;
   if (!isMap) return null;
   const { lesson } = app;
-  const { weights } = lesson.layer;
-  const [, , rows, columns] = lesson.anatomy.shape(weights);
-  const from = (lesson.state.head * rows + row) * columns;
-  const shares = lesson.tape.values[weights].data.subarray(from, from + columns);
+  const shares = lesson.rowOfHead(lesson.layer.weights, row);
   const picture = picturedShares(app, { shares, query: row });
   return picture && section("looks_at", picture);
 }

@@ -5,6 +5,7 @@ import { Expression } from "../ops/expression.js";
 import { reasonForZero } from "../lesson/reasons.js";
 import { say } from "../texts/say.js";
 
+const mostTried = 40;
 const mostCells = 5000; // of a matrix, that are looked through
 const tellingReasons = ["masked", "hidden", "one_key", "key_bias", "saturated", "switched_off", "not_in_text"];
 
@@ -49,12 +50,13 @@ function firstCell(matrices, holds) {
   return null;
 }
 
-function largestCell(matrices, holds) {
+// {matrix, row, column}: the largest of the first matrix that has one for which it holds, among the first forty.
+export function largestCell(matrices, holds) {
   for (const matrix of matrices) {
     const size = ({ row, column }) => Math.abs(matrix.number(row, column));
     const finite = [...cellsOf([matrix])].filter((at) => size(at) > 0 && size(at) < Infinity);
     finite.sort((a, b) => size(b) - size(a));
-    const found = finite.slice(0, 20).find(holds);
+    const found = finite.slice(0, mostTried).find(holds);
     if (found) return found;
   }
   return null;

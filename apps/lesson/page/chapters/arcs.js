@@ -50,18 +50,17 @@ function headSelect(lesson, again) {
 }
 
 // P and −dP of one query and head.
-function rowOfHead({ anatomy, tape, layer }, head, query) {
-  const [, , rows, columns] = anatomy.shape(layer.weights);
-  const from = (head * rows + query) * columns;
-  const gradient = tape.gradient(layer.weights);
-  const shares = Array.from(tape.values[layer.weights].data.subarray(from, from + columns));
-  return shares.map((share, j) => ({ share, wish: gradient ? -gradient.data[from + j] : 0 }));
+function sharesAndWishes(lesson, head, query) {
+  const { weights } = lesson.layer;
+  const gradient = lesson.anatomy.gradient(weights);
+  const wishes = gradient === undefined ? null : lesson.rowOfHead(gradient, query, head);
+  return Array.from(lesson.rowOfHead(weights, query, head), (share, j) => ({ share, wish: wishes ? -wishes[j] : 0 }));
 }
 
 function panelOf(app, { head, query, choice }) {
   const { lesson } = app;
   const { queries, keys } = lesson.chapters;
-  const row = rowOfHead(lesson, head, query);
+  const row = sharesAndWishes(lesson, head, query);
   const largest = Math.max(...row.map(({ wish }) => Math.abs(wish))) || 1;
   const y = (i) => heightOfName * (i + 0.7);
   const height = heightOfName * Math.max(queries.length, keys.length) + 4;

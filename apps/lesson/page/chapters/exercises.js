@@ -1,6 +1,7 @@
 // A hidden cell to fill in: one for each matrix of this layer that has something to compute.
 import { buttonElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
+import { largestCell } from "../cell/suggestions.js";
 import { Expression } from "../ops/expression.js";
 import { formula } from "../../../report/page/formula.js";
 import { symbolText } from "../lesson/symbols.js";
@@ -8,7 +9,6 @@ import { shortNumber } from "../ops/numbers.js";
 import { say, stepText } from "../texts/say.js";
 
 const mostOperands = 200;
-const mostTried = 40;
 
 export const exercisesChapter = {
   id: "exercises",
@@ -131,20 +131,12 @@ function exerciseItem(app, { step, symbol, cell }) {
 // The largest number that was made of several others, and is none of them: where a query sees one
 // key, O is V.
 function tellingCell(lesson, matrix) {
-  const cells = [];
-  for (let row = 0; row < matrix.grid.rows; row++) {
-    for (let column = 0; column < matrix.grid.columns; column++) {
-      const size = Math.abs(matrix.number(row, column));
-      if (size > 0 && size < Infinity) cells.push({ row, column, size });
-    }
-  }
-  cells.sort((a, b) => b.size - a.size);
   const isTelling = ({ row, column }) => {
     const operands = Expression.cellsOf(lesson.expression(matrix, row, column));
     const number = matrix.number(row, column);
     const isCopy = operands.some(({ value, index }) => lesson.tape.number(value, index) === number);
     return operands.length > 1 && operands.length <= mostOperands && !isCopy;
   };
-  const found = cells.slice(0, mostTried).find(isTelling);
+  const found = largestCell([matrix], isTelling);
   return found ? { row: found.row, column: found.column } : null;
 }

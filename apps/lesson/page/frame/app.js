@@ -238,12 +238,6 @@ export class App {
     this.showCell();
   }
 
-  // A state that is shown already.
-  note(changes) {
-    this.lesson.state = { ...this.lesson.state, ...changes };
-    this.writeState();
-  }
-
   // Browsers do not like to be told of every key.
   writeState() {
     setAddress(writeAddress(this.lesson.state), { replace: true });

@@ -51,6 +51,13 @@ export class Lesson {
     return stepsOf(shown, this.anatomy, layer, this.state.order);
   }
 
+  // A row of a map [1, heads, rows, columns], of a head.
+  rowOfHead(value, row, head = this.state.head) {
+    const [, , rows, columns] = this.anatomy.shape(this.layer.weights);
+    const from = (head * rows + row) * columns;
+    return this.tape.values[value].data.subarray(from, from + columns);
+  }
+
   get layer() {
     return this.chapters.layer;
   }

@@ -127,18 +127,6 @@ class Matrix {
     return !this.derived && this.lesson.isHidden(this.value, this.index(row, column));
   }
 
-  // Of all its numbers but those that are hidden or not finite.
-  get norm() {
-    let sum = 0;
-    for (let row = 0; row < this.grid.rows; row++) {
-      for (let column = 0; column < this.grid.columns; column++) {
-        const x = this.numberShown(row, column);
-        if (Number.isFinite(x)) sum += x * x;
-      }
-    }
-    return Math.sqrt(sum);
-  }
-
   // NaN where it is hidden.
   numberShown(row, column) {
     return this.isHiddenCell(row, column) ? NaN : this.number(row, column);

@@ -38,11 +38,8 @@ function isHidden(lesson, index) {
 
 // How many keys a query sees, in the head that is open.
 export function keysSeen(lesson, query) {
-  const { layer, anatomy, state, tape } = lesson;
-  const [, , queries, keys] = anatomy.shape(layer.weights);
-  const first = (state.head * queries + query) * keys;
-  const scores = tape.values[layer.masked ?? layer.scores].data.subarray(first, first + keys);
-  return scores.reduce((count, x) => count + (x === -Infinity ? 0 : 1), 0);
+  const scores = lesson.rowOfHead(lesson.layer.masked ?? lesson.layer.scores, query);
+  return scores.filter((x) => x !== -Infinity).length;
 }
 
 function structural(lesson, matrix, row, column) {

@@ -6,7 +6,6 @@
 //   {kind: "negated", of: [a]}, or the name of a function of one: {kind: "exp", of: [a]}
 // `what` says, where it is there, what people call it: {kind: "quotient", …, what: "mean"}.
 import { functionsOfOne } from "./functions.js";
-import { shortNumber } from "./numbers.js";
 
 /** @type {(formula: Formula, what?: string) => Formula} */
 const named = (expression, what) => (what === undefined ? expression : { ...expression, what });
@@ -28,11 +27,6 @@ function applied(kind, numbers) {
   return f ? f(numbers) : functionsOfOne[/** @type {keyof typeof functionsOfOne} */ (kind)](numbers[0]);
 }
 
-// How tightly a kind binds its parts, for brackets.
-/** @type {{ [kind: string]: number }} */
-const bindings = { sum: 1, difference: 1, negated: 2, product: 3, quotient: 3, power: 4 };
-/** @param {Formula} expression */
-const bindingOf = (expression) => bindings[expression.kind] ?? 5;
 /** @type {Formulas} */
 export const Expression = {
   cell: (value, index) => ({ kind: "cell", value, index }),
@@ -87,39 +81,5 @@ export const Expression = {
     };
     visit(expression);
     return [...cells.values()];
-  },
-
-  // One line of text; nameOf(value, index) is how a cell is called. Of a long sum, its ends.
-  text(expression, nameOf, { mostTerms = 6 } = {}) {
-    /**
-     * @param {Formula[]} parts
-     * @param {(part: Formula) => string} writePart
-     * @param {string} sign
-     */
-    const joined = (parts, writePart, sign) => {
-      if (parts.length <= mostTerms) return parts.map(writePart).join(sign);
-      const first = parts.slice(0, mostTerms - 2).map(writePart);
-      return [...first, "…", writePart(parts[parts.length - 1])].join(sign);
-    };
-    /** @type {(part: Formula, outer: number) => string} */
-    const within = (part, outer) => {
-      const text = write(part);
-      return bindingOf(part) <= outer ? `(${text})` : text;
-    };
-    /** @type {(part: Formula) => string} */
-    const write = (part) => {
-      const { kind, of } = part;
-      if (kind === "cell") return nameOf(part.value, part.index);
-      if (kind === "number") return shortNumber(part.number);
-      if (kind === "sum") return joined(of, (each) => within(each, 0), " + ");
-      if (kind === "product") return joined(of, (each) => within(each, 2), " × ");
-      if (kind === "difference") return `${within(of[0], 0)} − ${within(of[1], 1)}`;
-      if (kind === "quotient") return `${within(of[0], 2)} / ${within(of[1], 3)}`;
-      if (kind === "power") return `${within(of[0], 4)} ^ ${within(of[1], 4)}`;
-      if (kind === "negated") return `−${within(of[0], 2)}`;
-      if (kind === "maximum") return `max(${joined(of, write, ", ")})`;
-      return `${kind === "normalDistribution" ? "Φ" : kind}(${write(of[0])})`;
-    };
-    return write(expression);
   },
 };

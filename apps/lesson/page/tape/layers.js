@@ -29,8 +29,7 @@ function stepsBefore(program, softmax) {
 // value}]
 /** @param {Program} program @param {string} [prefix] @returns {AttentionOps[]} */
 export function attentionLayers(program, prefix = "") {
-  const softmaxes = program.order
-    .map((id) => program.ops[id])
+  const softmaxes = program.inOrder
     .filter((op) => !op.backward && op.op === "softmax" && isAttention(op.scope));
   return softmaxes
     .filter(({ scope }) => isWithin(scope, prefix))
@@ -46,16 +45,14 @@ export function attentionLayers(program, prefix = "") {
 // The backward ops of a forward op.
 /** @param {Program} program @param {Op} forward @param {string} [name] */
 export function backwardOf(program, forward, name) {
-  return program.order
-    .map((id) => program.ops[id])
+  return program.inOrder
     .filter((op) => op.backward_of === forward.id && op.backward && (!name || op.op === name));
 }
 
 // The additions x + layer(x) of the blocks.
 /** @param {Program} program @param {string} [prefix] */
 export function residualAdditions(program, prefix = "") {
-  return program.order
-    .map((id) => program.ops[id])
+  return program.inOrder
     .filter((op) => !op.backward && op.op === "add" && /(^|\.)blocks\.\d+$/.test(op.scope ?? ""))
     .filter(({ scope }) => isWithin(scope, prefix));
 }

@@ -74,6 +74,11 @@ export class Program {
     return named;
   }
 
+  // The ops in the order in which they run.
+  get inOrder() {
+    return this.order.map((id) => this.ops[id]);
+  }
+
   // Whose gradient each value is: [value, …], in the order of the forward pass.
   get gradientOf() {
     if (!this.gradients) {

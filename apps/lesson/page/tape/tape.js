@@ -34,10 +34,6 @@ export class Tape {
     return this.program.facts;
   }
 
-  get ops() {
-    return this.program.ops;
-  }
-
   // What an op reads and writes, with its numbers.
   /** @param {Op} op @param {Tensor[]} [values] @returns {OpNode} */
   node(op, values = this.values) {

@@ -66,7 +66,6 @@ function opsOfLayer({ layer }, program) {
   const sums = program.readers[output]?.filter(({ op }) => op === "add") ?? [];
   const around = new Set([program.makers[norm], ...sums].map((op) => op?.id));
   const isWithin = ({ scope }) => `${scope}.`.startsWith(`${path}.`);
-  return program.order
-    .map((id) => program.ops[id])
+  return program.inOrder
     .filter((op) => !op.backward && (isWithin(op) || around.has(op.id)));
 }
