@@ -176,8 +176,8 @@ return { chapters: texts(".chapter-select option"), passes: texts(".what-passes 
          isLeft: left(".side.backward") < left(".side.forward") };"""
 
 
-PASSING = [("scores", "dZ", "dQ, dK⊤"), ("sum", "dO", "dP, dV"), ("ledger", "dXq, dXk, dXv", "dX"), ("residual", "dR", "dXin, dY"),
-           ("ledger_input", "dR, dXin,norm", "dXin"), ("softmax", "dP", "dSm")]
+PASSING = [("scores", "dZ", "dQ, dK⊤"), ("sum", "dO", "dP, dV"), ("ledger", "dXq, dXk, dXv", "dX"),
+           ("residual", "dR", "dXin, dY"), ("ledger_input", "dR, dXin,norm", "dXin"), ("softmax", "dP", "dSm")]
 
 
 def test_the_way_back_begins_at_the_loss():

@@ -142,7 +142,8 @@ FLOWS = [
 def test_the_arcs_of_the_opening_are_those_of_the_tape():
     for lesson, layer, arcs in FLOWS:
         Page(lesson(), step="glance", layer=layer)
-        found = browser.script("""return pageTests.all('.arcs-of-flow path').map(({ dataset }) => `${dataset.from} ${dataset.to}`)""")
+        found = browser.script("""return pageTests.all('.arcs-of-flow path')
+            .map(({ dataset }) => `${dataset.from} ${dataset.to}`)""")
         expect_equal(sorted(found), sorted(arcs.split(", ")), layer)
 
 

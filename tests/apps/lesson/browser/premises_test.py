@@ -99,7 +99,8 @@ PREMISES = {
         lambda s: s.rows_sum_to_zero(s.gradient_of_first()),
     "What of a row is lost?": Step.is_at_right_angle,
     "Why do dA and de get the same gradient?": lambda s: s.rows["dA"] == s.rows["de"],
-    "Which rows of dW_E are zero?": lambda s: any(s.is_zero(row) for key in s.rows if key.startswith("dW_E") for row in s.rows[key]),
+    "Which rows of dW_E are zero?":
+        lambda s: any(s.is_zero(row) for key in s.rows if key.startswith("dW_E") for row in s.rows[key]),
     "Does one head's gradient reach another's band here?": lambda s: len(s.rows["K_all"][0]) == len(s.rows["Q_all"][0]),
     "What gradient does a band of K get that several heads share?":
         lambda s: len(s.rows["K_all"][0]) < len(s.rows["Q_all"][0]),
