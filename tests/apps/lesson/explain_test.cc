@@ -299,8 +299,8 @@ TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
 
 TEST_F(ExplainTest, APageVariesTheHeadsOfAParameterThatNoTrainingHasMade) {
   train({"--set", "model.num_heads=8", "--set", "data.length=7", "--set", "model.d_model=32"});
-  const ProcessResult result =
-      qkv({"explain", "runs/tiny", "--set", "model.position=relative", "--forms", "--out", "a.html"});
+  const ProcessResult result = qkv(
+      {"explain", "runs/tiny", "--set", "model.position=relative", "--forms", "--out", "a.html"});
   EXPECT_EQ(result.exit_status, 0) << result.errors;
   EXPECT_EQ(in("a.html").find("<!doctype html>"), 0u);
 }
