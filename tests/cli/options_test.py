@@ -61,8 +61,8 @@ CASES = [
                            "lang=zh"]),
     ("explain", ["example=three-words", "prompt=210=", "target=01", "validation=3", "set=attention.causal=false",
                  "position=1", "out=x.html", "max-size=1", "forms", "text", "lang=zh"]),
-    ("lab similarity", ["control", "out=x.html", *FILES, "notes=x.md", "lang=zh", "runs=other"]),
-    ("lab", ["all", "out=folder", *FILES]),
+    ("lab order", ["control", "out=x.html", *FILES, "notes=x.md", "lang=zh", "runs=other"]),
+    ("lab --steps 20 --seeds 2", ["all", "out=folder", *FILES]),
     ("completion bash", []),
     ("man", []),
 ]
