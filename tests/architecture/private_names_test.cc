@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The constants at the level of a namespace, with their files.
+// The constants at the level of a namespace, with their files; specializations of a template aside.
 std::multimap<std::string, std::string> constants(const std::string& extension) {
-  static const std::regex kConstant(R"(^(?:inline )?constexpr [^=({]*\b(k[A-Z]\w*)\b.*)");
+  static const std::regex kConstant(R"(^(?:inline )?constexpr [^=({]*\b(k[A-Z]\w*)\b(?!<).*)");
   std::multimap<std::string, std::string> found;
   for (const char* top : {"framework", "models", "data", "train", "cli", "apps"}) {
     if (!fs::exists(fs::path(QKV_SOURCE_DIR) / top)) continue;
