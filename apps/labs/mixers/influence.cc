@@ -117,7 +117,8 @@ Section stacked_section(const LabContext& lab) {
 // In its control the one layer is as many as reach all.
 Section local_section(const LabContext& lab) {
   const int64_t enough = layers_enough(lab), one = lab.breaks("deep") ? enough : 1;
-  const auto half = static_cast<double>((lab.integer("kernel") - 1) / 2);
+  const int64_t side = (lab.integer("kernel") - 1) / 2;
+  const auto half = static_cast<double>(side);
   return make_section(
       "influence.local",
       {at_most(say("reach of {0} of convolution, in tokens", layers_text(1)), half,
