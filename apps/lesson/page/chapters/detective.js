@@ -11,7 +11,6 @@ const cases = 6;
 
 export const detectiveChapter = {
   id: "detective",
-  group: "more",
   view: detectiveView,
 };
 

@@ -6,7 +6,6 @@ import { embeddingBehind } from "../lesson/sequences.js";
 
 export const embeddingChapter = {
   id: "embedding",
-  group: "input",
   questions: [
     { key: "embedding.same_gradient", holds: (lesson) => areEqual(lesson, "dA", "de") },
     { key: "embedding.zero_rows", holds: (lesson) => hasZeroRow(lesson, lesson.step.table) },

@@ -12,7 +12,6 @@ const mostOperands = 200;
 
 export const exercisesChapter = {
   id: "exercises",
-  group: "more",
   view: exercisesView,
 };
 

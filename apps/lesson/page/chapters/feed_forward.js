@@ -4,7 +4,6 @@ import { ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
 
 export const upChapter = {
   id: "up",
-  group: "prediction",
   questions: [{ key: "up.other_tokens" }],
   step: (facts) =>
     linearStep(facts, {
@@ -19,7 +18,6 @@ const flatBelow = ["relu", "gelu", "silu"];
 
 export const activationChapter = {
   id: "activation",
-  group: "prediction",
   hasExercises: true,
   questions: [
     { key: "activation.little_gradient", holds: ({ anatomy, layer }) => flatBelow.includes(anatomy.maker(layer.hidden)?.op) },
@@ -29,7 +27,6 @@ export const activationChapter = {
 
 export const downChapter = {
   id: "down",
-  group: "prediction",
   questions: [{ key: "down.which_features" }],
   step: (facts) =>
     linearStep(facts, { value: facts.layer.feedForward, source: "G", letter: "2", symbol: "F" }),

@@ -15,7 +15,6 @@ import { meanEntropy } from "../lesson/training.js";
 
 export const glanceChapter = {
   id: "glance",
-  group: "model",
   questions: [{ key: "glance.evenness", holds: ({ heads, shownLayers }) => heads > 1 || shownLayers.length > 1 }],
   view: glanceView,
 };

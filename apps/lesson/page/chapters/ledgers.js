@@ -5,7 +5,6 @@ import { invariantHolds, isZero } from "../lesson/premises.js";
 
 export const ledgerChapter = {
   id: "ledger",
-  group: "projections",
   hasExercises: true,
   questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
   step: ledgerOfX,
@@ -13,14 +12,12 @@ export const ledgerChapter = {
 
 export const ledgerOfMemoryChapter = {
   id: "ledger_memory",
-  group: "projections",
   questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
   step: ledgerOfMemory,
 };
 
 export const ledgerOfInputChapter = {
   id: "ledger_input",
-  group: "input",
   questions: [
     { key: "ledger_input.without_attention", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") && !isZero(lesson, "dR") },
   ],

@@ -1,6 +1,5 @@
-// Every step of the page, in the order of the forward pass; a sum of gradients stands before what it is a sum
-// of, so that it comes last on the way back. A chapter is {id, group, …}:
-//   group: its place at the left: model, input, projections, weights, output, prediction or more
+// Every step of the page by its group at the left, in the order of the forward pass; a sum of gradients stands before
+// what it is a sum of, so that it comes last on the way back. A chapter is {id, …}:
 //   texts: where its texts stand, "scores" for "scores.name", "scores.what" and "scores.why"; without
 //     it, under its id
 //   questions: [{key, holds}] with the texts KEY.ask and KEY.answer; the first is shown whose premise
@@ -30,42 +29,29 @@ import { softmaxChapter } from "./softmax.js";
 import { trainingChapter } from "./training.js";
 import { sequenceNames, vocabularyNames } from "../lesson/sequences.js";
 
-const allChapters = [
-  glanceChapter,
-  prologueChapter,
-  embeddingChapter,
-  ledgerOfInputChapter,
-  normChapter,
-  ledgerOfMemoryChapter,
-  ledgerChapter,
-  queryChapter,
-  keyChapter,
-  valueChapter,
-  headsChapter,
-  scoresChapter,
-  scaleChapter,
-  positionBiasChapter,
-  maskChapter,
-  softmaxChapter,
-  sumChapter,
-  concatChapter,
-  outputChapter,
-  residualChapter,
-  normAfterChapter,
-  secondNormChapter,
-  upChapter,
-  activationChapter,
-  downChapter,
-  secondResidualChapter,
-  secondNormAfterChapter,
-  finalNormChapter,
-  logitsChapter,
-  lossChapter,
-  graphChapter,
-  trainingChapter,
-  exercisesChapter,
-  detectiveChapter,
-];
+const groups = {
+  model: [glanceChapter, prologueChapter],
+  input: [embeddingChapter, ledgerOfInputChapter, normChapter],
+  projections: [ledgerOfMemoryChapter, ledgerChapter, queryChapter, keyChapter, valueChapter, headsChapter],
+  weights: [scoresChapter, scaleChapter, positionBiasChapter, maskChapter, softmaxChapter],
+  output: [sumChapter, concatChapter, outputChapter, residualChapter, normAfterChapter],
+  prediction: [
+    secondNormChapter,
+    upChapter,
+    activationChapter,
+    downChapter,
+    secondResidualChapter,
+    secondNormAfterChapter,
+    finalNormChapter,
+    logitsChapter,
+    lossChapter,
+  ],
+  more: [graphChapter, trainingChapter, exercisesChapter, detectiveChapter],
+};
+
+const allChapters = Object.entries(groups).flatMap(([group, chapters]) =>
+  chapters.map((chapter) => ({ ...chapter, group })),
+);
 
 const rulesOfStep = ({ forward = [], backward = [] }) => ({ forward: [forward].flat(), backward: [backward].flat() });
 

@@ -5,14 +5,12 @@ import { invariantHolds } from "../lesson/premises.js";
 
 export const logitsChapter = {
   id: "logits",
-  group: "prediction",
   questions: [{ key: "logits.mixture" }],
   step: logitsStep,
 };
 
 export const lossChapter = {
   id: "loss",
-  group: "prediction",
   hasExercises: true,
   questions: [{ key: "loss.zero_sums", holds: (lesson) => invariantHolds(lesson, "rows_of_logits") }],
   step: lossStep,

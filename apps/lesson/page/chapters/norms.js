@@ -16,9 +16,8 @@ const textsOfKind = {
 };
 
 // `isLast`: of a block whose norms come after its sums.
-const chapterOfNorm = (id, group, { isLast, value: name, from, to, letter = "" }) => ({
+const chapterOfNorm = (id, { isLast, value: name, from, to, letter = "" }) => ({
   id,
-  group,
   texts: "layer_norm",
   step(facts) {
     const value = facts.layer[name];
@@ -27,9 +26,9 @@ const chapterOfNorm = (id, group, { isLast, value: name, from, to, letter = "" }
   },
 });
 
-export const normChapter = chapterOfNorm("norm", "input", { isLast: false, value: "norm", from: "X_{in}", to: "X" });
-export const normAfterChapter = chapterOfNorm("norm_after", "output", { isLast: true, value: "norm", from: "R", to: "N" });
-export const secondNormAfterChapter = chapterOfNorm("second_norm_after", "prediction", {
+export const normChapter = chapterOfNorm("norm", { isLast: false, value: "norm", from: "X_{in}", to: "X" });
+export const normAfterChapter = chapterOfNorm("norm_after", { isLast: true, value: "norm", from: "R", to: "N" });
+export const secondNormAfterChapter = chapterOfNorm("second_norm_after", {
   isLast: true,
   value: "feedForwardNorm",
   from: "R_2",
@@ -39,7 +38,6 @@ export const secondNormAfterChapter = chapterOfNorm("second_norm_after", "predic
 
 export const secondNormChapter = {
   id: "second_norm",
-  group: "prediction",
   questions: [
     { key: "second_norm.stretched", holds: ({ step }) => step.norm.kind === "layer_norm" },
     { key: "second_norm.stretched_rms" },
@@ -52,7 +50,6 @@ export const secondNormChapter = {
 
 export const finalNormChapter = {
   id: "final_norm",
-  group: "prediction",
   questions: [{ key: "final_norm.gain" }],
   step(facts) {
     const { anatomy, layer } = facts;

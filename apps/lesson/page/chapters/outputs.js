@@ -5,7 +5,6 @@ import { hiddenCellsStopAtSoftmax } from "../lesson/premises.js";
 
 export const sumChapter = {
   id: "sum",
-  group: "output",
   hasExercises: true,
   questions: [
     { key: "sum.hidden", holds: hiddenCellsStopAtSoftmax },
@@ -42,7 +41,6 @@ function sumStep(facts) {
 
 export const concatChapter = {
   id: "concat",
-  group: "output",
   questions: [{ key: "concat.gradient" }],
   step: concatStep,
 };
@@ -71,7 +69,6 @@ function concatStep({ layer, queries, width, heads }) {
 
 export const outputChapter = {
   id: "output",
-  group: "output",
   hasExercises: true,
   questions: [{ key: "output.which_head", holds: ({ heads }) => heads > 1 }],
   step: outputStep,

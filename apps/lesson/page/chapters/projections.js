@@ -11,7 +11,6 @@ const projections = {
 
 export const queryChapter = {
   id: "query",
-  group: "projections",
   hasExercises: true,
   questions: [{ key: "query.weight_gradient", holds: ({ step }) => !step.sharesWeight }],
   step: (facts) => projectionSteps(facts, projections.query),
@@ -19,7 +18,6 @@ export const queryChapter = {
 
 export const keyChapter = {
   id: "key",
-  group: "projections",
   questions: [
     { key: "key.zero_bias", holds: (lesson) => isZero(lesson, "db_k") },
     { key: "key.who_adds" },
@@ -29,7 +27,6 @@ export const keyChapter = {
 
 export const valueChapter = {
   id: "value",
-  group: "projections",
   questions: [{ key: "value.without_softmax" }],
   step: (facts) => projectionSteps(facts, projections.value),
 };
@@ -123,7 +120,6 @@ function rotationStep(id, before, after, ofShared) {
 
 export const headsChapter = {
   id: "heads",
-  group: "projections",
   questions: [
     { key: "heads.bands", holds: hasOwnKeys },
     { key: "heads.shared_band", holds: (lesson) => !hasOwnKeys(lesson) },

@@ -10,7 +10,6 @@ const pointsOfCurve = 41;
 
 export const prologueChapter = {
   id: "prologue",
-  group: "model",
   questions: [{ key: "prologue.which_way" }],
   step: ({ anatomy, layer }) => (anatomy.gradient(layer.q) === undefined ? null : {}),
   view: prologueView,

@@ -5,7 +5,6 @@ import { areEqual } from "../lesson/premises.js";
 
 export const residualChapter = {
   id: "residual",
-  group: "output",
   hasExercises: true,
   questions: [
     { key: "residual.not_shared", holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.planted !== "residual" },
@@ -35,7 +34,6 @@ function residualStep({ anatomy, layer, queries }) {
 
 export const secondResidualChapter = {
   id: "second_residual",
-  group: "prediction",
   questions: [{ key: "second_residual.two_gradients" }],
   step: secondResidualStep,
 };

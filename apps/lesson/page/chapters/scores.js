@@ -12,7 +12,6 @@ import { keysSeen } from "../lesson/reasons.js";
 
 export const scoresChapter = {
   id: "scores",
-  group: "weights",
   hasExercises: true,
   questions: [
     { key: "scores.first_row", holds: (lesson) => keysSeen(lesson, 0) === 1 && isRowZero(lesson, "dQ", 0) },
@@ -39,7 +38,6 @@ function scoresStep(facts) {
 
 export const scaleChapter = {
   id: "scale",
-  group: "weights",
   hasExercises: true,
   questions: [{ key: "scale.gradient", holds: isScaleGradient }],
   step: scaleStep,
@@ -65,7 +63,6 @@ function scaleStep(facts) {
 
 export const positionBiasChapter = {
   id: "position_bias",
-  group: "weights",
   questions: [{ key: "position_bias.one_number", holds: (lesson) => isOneByDistance(lesson, "B") }],
   step: positionBiasStep,
 };
@@ -94,7 +91,6 @@ function unbroadcast(anatomy, value) {
 
 export const maskChapter = {
   id: "mask",
-  group: "weights",
   questions: [{ key: "mask.hidden", holds: hiddenCellsStopAtSoftmax }],
   step: maskStep,
 };

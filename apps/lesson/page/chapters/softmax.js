@@ -5,7 +5,6 @@ import { invariantHolds } from "../lesson/premises.js";
 
 export const softmaxChapter = {
   id: "softmax",
-  group: "weights",
   hasExercises: true,
   questions: [{ key: "softmax.zero_sums", holds: (lesson) => invariantHolds(lesson, "rows_of_scores") }],
   step: softmaxStep,

@@ -12,7 +12,6 @@ const lineSize = { width: 300, height: 30, inset: 3 };
 
 export const trainingChapter = {
   id: "training",
-  group: "more",
   questions: [{ key: "training.first_to_fall", holds: ({ training }) => training.steps.length > 2 }],
   step: ({ document }) => (document.history?.length > 1 ? {} : null),
   view: trainingView,

@@ -185,8 +185,12 @@ def page_with_the_examples(folder: Path) -> None:
             continue
         line, entry = filter(None, code.splitlines())
         old = file.read_text(encoding="utf-8")
-        new = re.sub(r"^(const all\w+ = [\[{]\n)", rf"\1{entry}\n", old, count=1, flags=re.M)
-        expect(new != old, f"{path} has no list that begins with all…")
+        group = re.match(r"  \w+: \[", entry)
+        if group:
+            new = re.sub(rf"^{re.escape(group[0])}.*$", entry, old, count=1, flags=re.M)
+        else:
+            new = re.sub(r"^(const all\w+ = \{\n)", rf"\1{entry}\n", old, count=1, flags=re.M)
+        expect(new != old, f"{path} has no place for the line {entry}")
         file.write_text(f"{line}\n{new}", encoding="utf-8")
 
 
@@ -230,7 +234,7 @@ def test_the_examples_of_the_docs_become_a_chapter_and_an_op():
         page_with_the_examples(folder)
         (folder / "lesson.html").write_text(unbundled(engine.three_words().page), encoding="utf-8")
         with served(folder) as address:
-            browser.driver().get(f"{address}/lesson.html#step=input&lang=en")
+            browser.driver().get(f"{address}/lesson.html#step=incoming&lang=en")
             shown = browser.wait_for(SHOWN)
             computed = browser.wait_for(COMPUTED)
     expect_equal(shown, {"title": "Into the block", "matrices": ["X_in", "dX_in"]}, "the chapter")

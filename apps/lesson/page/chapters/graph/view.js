@@ -9,7 +9,6 @@ import { say } from "../../texts/say.js";
 
 export const graphChapter = {
   id: "graph",
-  group: "more",
   questions: [{ key: "graph.where_added" }],
   view: graphView,
 };
