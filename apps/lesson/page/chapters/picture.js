@@ -10,7 +10,7 @@ const darkest = 0.8; // of the colour, over the patch with the largest share
 // The picture with the lines between its patches.
 export function pictureOf(app) {
   const found = paintedPicture(app);
-  return found && element("div", { class: "picture" }, found.canvas, overlay(app, found, []));
+  return found && element("div", { class: "picture sheet" }, found.canvas, overlay(app, found, []));
 }
 
 // The same with shares over it: one number for each row of the sequence; query: a row. What is no
@@ -33,7 +33,7 @@ export function picturedShares(app, { shares, query }) {
   return element(
     "div",
     { class: "picture" },
-    element("div", { class: "picture-sheet" }, found.canvas, overlay(app, found, squares)),
+    element("div", { class: "sheet" }, found.canvas, overlay(app, found, squares)),
     squares.slice(0, grid.classTokens).map((square) => classSquare(square, names[square.row])),
     element("p", { class: "most", text: most }),
   );
