@@ -11,16 +11,15 @@ const cases = 6;
 
 export const detectiveChapter = {
   id: "detective",
-  view: detectiveView,
+  view(app) {
+    const opened = { guess: null, break: null, step: "loss", route: "back", cell: null };
+    const open = (number) => app.go({ ...opened, case: String(number) });
+    const buttons = Array.from({ length: cases }, (_, i) =>
+      element("li", {}, buttonElement(say("case.title", { number: i + 1 }), () => open(i + 1))),
+    );
+    return element("div", { class: "detective" }, element("p", { text: say("case.how") }), element("ol", {}, buttons));
+  },
 };
-
-function detectiveView(app) {
-  const open = (number) => app.go({ case: String(number), guess: null, break: null, step: "loss", route: "back", cell: null });
-  const buttons = Array.from({ length: cases }, (_, i) =>
-    element("li", {}, buttonElement(say("case.title", { number: i + 1 }), () => open(i + 1))),
-  );
-  return element("div", { class: "detective" }, element("p", { text: say("case.how") }), element("ol", {}, buttons));
-}
 
 // Which mistake is planted in a case: one that makes something wrong in this layer.
 export function mistakeOfCase(number, tape, layer) {

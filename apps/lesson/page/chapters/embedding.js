@@ -10,43 +10,41 @@ export const embeddingChapter = {
     { key: "embedding.same_gradient", holds: (lesson) => areEqual(lesson, "dA", "de") },
     { key: "embedding.zero_rows", holds: (lesson) => hasZeroRow(lesson, lesson.step.table) },
   ],
-  step: embeddingStep,
+  step({ anatomy, layer, queries, vocabulary }) {
+    const { stack } = layer;
+    const embedded = anatomy.at(`${stack}embedded`);
+    const input = anatomy.at(`${stack}blocks.0.input`);
+    const positions = anatomy.at(`${stack}positions`);
+    if (embedded === undefined) return null;
+    const hasSum = positions !== undefined && input !== undefined && input !== embedded;
+    const places = queries.map((_, i) => String(i));
+    const table = tableOf(anatomy, stack, vocabulary);
+    const stream = [
+      ...(table ? [table.part] : []),
+      sequencePart("A", embedded, queries),
+      ...(hasSum ? [sequencePart("e", positions, places, "e"), sequencePart("X_{in}", input, queries)] : []),
+    ];
+    const isPicture = anatomy.at("patch_embedding.weight") !== undefined;
+    const hasClass = anatomy.at("class_token") !== undefined;
+    return {
+      texts: hasSum ? "embedding" : "embedding_alone",
+      picture: anatomy.at("pixels") !== undefined && stack !== "decoder.",
+      table: table?.gradient,
+      layout: { kind: "stack", parts: [...patchParts(anatomy), ...ofQuantity("stream", stream)] },
+      forward: [
+        ...(hasClass ? ["A [0] = c"] : []),
+        isPicture ? "A [t] = W_E patch_t + b_E" : "A [t] = W_E [token_t]",
+        ...(hasSum ? ["X_{in} = A + e"] : []),
+      ],
+      backward: [
+        ...(hasSum ? ["dA = dX_{in}"] : []),
+        ...(hasSum && anatomy.gradient(positions) !== undefined ? ["de = dX_{in}"] : []),
+        ...(hasClass ? ["dc = dA [0]"] : []),
+        isPicture ? "dW_E = Σ_t dA [t] patch_t^T" : (table?.rule ?? []),
+      ].flat(),
+    };
+  },
 };
-
-function embeddingStep({ anatomy, layer, queries, vocabulary }) {
-  const { stack } = layer;
-  const embedded = anatomy.at(`${stack}embedded`);
-  const input = anatomy.at(`${stack}blocks.0.input`);
-  const positions = anatomy.at(`${stack}positions`);
-  if (embedded === undefined) return null;
-  const hasSum = positions !== undefined && input !== undefined && input !== embedded;
-  const places = queries.map((_, i) => String(i));
-  const table = tableOf(anatomy, stack, vocabulary);
-  const stream = [
-    ...(table ? [table.part] : []),
-    sequencePart("A", embedded, queries),
-    ...(hasSum ? [sequencePart("e", positions, places, "e"), sequencePart("X_{in}", input, queries)] : []),
-  ];
-  const isPicture = anatomy.at("patch_embedding.weight") !== undefined;
-  const hasClass = anatomy.at("class_token") !== undefined;
-  return {
-    texts: hasSum ? "embedding" : "embedding_alone",
-    picture: anatomy.at("pixels") !== undefined && stack !== "decoder.",
-    table: table?.gradient,
-    layout: { kind: "stack", parts: [...patchParts(anatomy), ...ofQuantity("stream", stream)] },
-    forward: [
-      ...(hasClass ? ["A [0] = c"] : []),
-      isPicture ? "A [t] = W_E patch_t + b_E" : "A [t] = W_E [token_t]",
-      ...(hasSum ? ["X_{in} = A + e"] : []),
-    ],
-    backward: [
-      ...(hasSum ? ["dA = dX_{in}"] : []),
-      ...(hasSum && anatomy.gradient(positions) !== undefined ? ["de = dX_{in}"] : []),
-      ...(hasClass ? ["dc = dA [0]"] : []),
-      isPicture ? "dW_E = Σ_t dA [t] patch_t^T" : (table?.rule ?? []),
-    ].flat(),
-  };
-}
 
 // The table of tokens, {part, gradient, rule}, or null. Before an encoder it has the gradient of that use alone.
 function tableOf(anatomy, stack, vocabulary) {

@@ -12,7 +12,17 @@ const mostOperands = 200;
 
 export const exercisesChapter = {
   id: "exercises",
-  view: exercisesView,
+  view(app) {
+    const { lesson } = app;
+    const all = exerciseList(lesson);
+    const sections = lesson.chapters.steps.map((step) => {
+      const items = all.filter((each) => each.step === step.id).map((each) => exerciseItem(app, each));
+      if (items.length === 0) return null;
+      const heading = element("h3", { text: stepText(step).name });
+      return element("section", {}, heading, element("ul", {}, items));
+    });
+    return element("div", { class: "exercises" }, pathView(app), sections, sheetView(app));
+  },
 };
 
 // On the way back, one cell after the other, from the loss to the map of the queries.
@@ -86,18 +96,6 @@ function sheetView(app) {
     element("h2", { class: "solutions", text: say("trail.solutions") }),
     list("answers", ({ name, number }) => `${name} = ${number}`),
   );
-}
-
-function exercisesView(app) {
-  const { lesson } = app;
-  const all = exerciseList(lesson);
-  const sections = lesson.chapters.steps.map((step) => {
-    const items = all.filter((each) => each.step === step.id).map((each) => exerciseItem(app, each));
-    if (items.length === 0) return null;
-    const heading = element("h3", { text: stepText(step).name });
-    return element("section", {}, heading, element("ul", {}, items));
-  });
-  return element("div", { class: "exercises" }, pathView(app), sections, sheetView(app));
 }
 
 // [{step, symbol, cell}] of this layer.

@@ -22,7 +22,22 @@ export const activationChapter = {
   questions: [
     { key: "activation.little_gradient", holds: ({ anatomy, layer }) => flatBelow.includes(anatomy.maker(layer.hidden)?.op) },
   ],
-  step: activationStep,
+  step({ anatomy, layer, queries }) {
+    const { up, hidden } = layer;
+    const activation = hidden === undefined ? null : anatomy.maker(hidden);
+    if (up === undefined || activation?.inputs.length !== 1) return null;
+    return {
+      layout: {
+        kind: "stack",
+        parts: ofQuantity("activation", [
+          sequencePart("U", up, queries, "f"),
+          sequencePart("G", hidden, queries, "f"),
+        ]),
+      },
+      forward: [`G = ${activation.op}(U)`],
+      backward: [`dU = dG ∘ ${activation.op}'(U)`],
+    };
+  },
 };
 
 export const downChapter = {
@@ -53,22 +68,5 @@ function linearStep({ anatomy, queries }, { value, source, letter, symbol, famil
       ...(top.length > 1 ? [`db_${letter} = colsum(d${symbol})`] : []),
       `${share?.symbol ?? `d${source}`} = d${symbol} W_${letter}^T`,
     ],
-  };
-}
-
-function activationStep({ anatomy, layer, queries }) {
-  const { up, hidden } = layer;
-  const activation = hidden === undefined ? null : anatomy.maker(hidden);
-  if (up === undefined || activation?.inputs.length !== 1) return null;
-  return {
-    layout: {
-      kind: "stack",
-      parts: ofQuantity("activation", [
-        sequencePart("U", up, queries, "f"),
-        sequencePart("G", hidden, queries, "f"),
-      ]),
-    },
-    forward: [`G = ${activation.op}(U)`],
-    backward: [`dU = dG ∘ ${activation.op}'(U)`],
   };
 }

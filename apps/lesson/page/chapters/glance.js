@@ -16,23 +16,21 @@ import { meanEntropy } from "../lesson/training.js";
 export const glanceChapter = {
   id: "glance",
   questions: [{ key: "glance.evenness", holds: ({ heads, shownLayers }) => heads > 1 || shownLayers.length > 1 }],
-  view: glanceView,
+  view(app) {
+    const { lesson } = app;
+    return element(
+      "div",
+      { class: "glance" },
+      pictureOf(app),
+      textOf(app),
+      flowOf(app),
+      partNote(lesson),
+      learningOf(app),
+      element("p", { class: "glance-legend" }, withTerms(app, say("glance.legend"))),
+      lesson.shownLayers.map((path) => layerRow(app, path, largestShare(lesson))),
+    );
+  },
 };
-
-function glanceView(app) {
-  const { lesson } = app;
-  return element(
-    "div",
-    { class: "glance" },
-    pictureOf(app),
-    textOf(app),
-    flowOf(app),
-    partNote(lesson),
-    learningOf(app),
-    element("p", { class: "glance-legend" }, withTerms(app, say("glance.legend"))),
-    lesson.shownLayers.map((path) => layerRow(app, path, largestShare(lesson))),
-  );
-}
 
 function partNote({ document }) {
   const { part } = document.meta;

@@ -7,13 +7,95 @@ export const ledgerChapter = {
   id: "ledger",
   hasExercises: true,
   questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
-  step: ledgerOfX,
+  // dX = its shares by Q, by K and by V.
+  step({ anatomy, layer, queries }) {
+    const narrow = anatomy.narrowLinearBehind(layer.q);
+    const linear = narrow ?? anatomy.linearBehind(layer.q);
+    const x = linear?.x ?? layer.read;
+    const gradient = x === undefined ? undefined : anatomy.gradient(x);
+    if (gradient === undefined || gradient === null) return null;
+    const sum = layer.isNormFirst ? undefined : anatomy.sumWithInput(layer);
+    const past = sum === undefined ? undefined : anatomy.gradient(anatomy.adopt(sum));
+    const shares = addendsOf(anatomy.program, gradient)
+      .filter((value) => value !== past)
+      .map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
+    const known = shares.filter(({ use }) => use);
+    if (known.length < 2 || known.length !== shares.length) return null;
+    const residual = shares.length < addendsOf(anatomy.program, gradient).length ? [{ name: "dR", value: past }] : [];
+    const sumPart = residual.length > 0 ? ofQuantity("stream", [sequencePart("R", sum, queries)]) : [];
+    const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
+    const parts = inOrder.map(({ use, value }) => ({
+      symbol: `${letters[use].toUpperCase()}_{all}`,
+      value: ownValue(layer, letters[use]),
+      look: "heads",
+      band: anatomy.shape(layer[letters[use]])[3],
+      family: letters[use],
+      rowNames: queries,
+      gradientPart: sharePart(anatomy, {
+        symbol: "X",
+        path: letters[use],
+        x,
+        value,
+        rowNames: queries,
+        family: letters[use],
+      }),
+    }));
+    const shareSymbols = parts.map(({ gradientPart }) => gradientPart.symbol);
+    return {
+      layout: {
+        kind: "stack",
+        parts: [...ofQuantity("stream", [sequencePart("X", x, queries)]), ...parts, ...sumPart],
+      },
+      shares: [...inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })), ...residual],
+      total: gradient,
+      backward: [`dX = ${[...shareSymbols, ...residual.map(({ name }) => name)].join(" + ")}`],
+      invariants: ["sum_of_paths"],
+    };
+  },
 };
 
 export const ledgerOfMemoryChapter = {
   id: "ledger_memory",
   questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
-  step: ledgerOfMemory,
+  // The memory is read by the keys and values of every layer of the decoder.
+  step({ anatomy, layer, keys }) {
+    const read = ownValue(layer, "k");
+    const linear = layer.isCross ? (anatomy.narrowLinearBehind(read) ?? anatomy.linearBehind(read)) : null;
+    const x = linear?.x;
+    const gradient = x === undefined ? undefined : anatomy.gradient(x);
+    if (gradient === undefined || gradient === null) return null;
+    const shares = addendsOf(anatomy.program, gradient).map((value) => {
+      const [, reader, number, use] = memoryReader.exec(anatomy.originOf(value)?.scope ?? "") ?? [];
+      return use && { letter: letters[use], number, value, made: ownValue(anatomy.layer(reader), letters[use]) };
+    });
+    if (shares.length < 2 || shares.some((share) => !share)) return null;
+    shares.reverse(); // as they were read
+    const parts = shares.map(({ letter, number, value, made }) => ({
+      symbol: `${letter.toUpperCase()}_{all,${number}}`,
+      value: made,
+      look: "heads",
+      family: letter,
+      rowNames: keys,
+      gradientPart: sharePart(anatomy, {
+        symbol: "X_{enc}",
+        path: `${letter},${number}`,
+        x,
+        value,
+        rowNames: keys,
+        family: letter,
+      }),
+    }));
+    return {
+      layout: {
+        kind: "stack",
+        parts: [...ofQuantity("stream", [sequencePart("X_{enc}", x, keys)]), ...parts],
+      },
+      shares: shares.map(({ letter, number, value }) => ({ name: `dX_enc,${letter},${number}`, value })),
+      total: gradient,
+      backward: [`dX_{enc} = ${parts.map(({ gradientPart }) => gradientPart.symbol).join(" + ")}`],
+      invariants: ["sum_of_paths"],
+    };
+  },
 };
 
 export const ledgerOfInputChapter = {
@@ -21,55 +103,39 @@ export const ledgerOfInputChapter = {
   questions: [
     { key: "ledger_input.without_attention", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") && !isZero(lesson, "dR") },
   ],
-  step: ledgerOfInput,
+  // dX_in = what comes past the layer + what comes through it.
+  step({ anatomy, layer, queries }) {
+    const gradient = layer.input === undefined ? undefined : anatomy.gradient(layer.input);
+    if (gradient === undefined || layer.mixed === undefined || layer.norm === undefined) return null;
+    const addends = addendsOf(anatomy.program, gradient);
+    const past = anatomy.gradient(layer.mixed);
+    if (addends.length !== 2 || !addends.includes(past)) return null;
+    const through = addends.find((value) => value !== past);
+    const share = { symbol: "X_{in}", path: "norm", x: layer.input, value: through };
+    const gradientPart = sharePart(anatomy, { ...share, rowNames: queries });
+    const residual = sequencePart("R", layer.mixed, queries);
+    const normed = { ...sequencePart("X", layer.norm, queries), gradientPart };
+    return {
+      layout: {
+        kind: "stack",
+        parts: [
+          ...ofQuantity("stream", [sequencePart("X_{in}", layer.input, queries), residual]),
+          normed,
+        ],
+      },
+      shares: [
+        { name: "dR", value: past },
+        { name: "dX_in,norm", value: through },
+      ],
+      total: gradient,
+      forward: ["R = X_{in} + Y"],
+      backward: ["dX_{in} = dR + dX_{in,norm}"],
+      invariants: ["sum_of_paths"],
+    };
+  },
 };
 
 const letters = { query: "q", key: "k", value: "v" };
-
-// dX = its shares by Q, by K and by V.
-function ledgerOfX({ anatomy, layer, queries }) {
-  const narrow = anatomy.narrowLinearBehind(layer.q);
-  const linear = narrow ?? anatomy.linearBehind(layer.q);
-  const x = linear?.x ?? layer.read;
-  const gradient = x === undefined ? undefined : anatomy.gradient(x);
-  if (gradient === undefined || gradient === null) return null;
-  const sum = layer.isNormFirst ? undefined : anatomy.sumWithInput(layer);
-  const past = sum === undefined ? undefined : anatomy.gradient(anatomy.adopt(sum));
-  const shares = addendsOf(anatomy.program, gradient)
-    .filter((value) => value !== past)
-    .map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
-  const known = shares.filter(({ use }) => use);
-  if (known.length < 2 || known.length !== shares.length) return null;
-  const residual = shares.length < addendsOf(anatomy.program, gradient).length ? [{ name: "dR", value: past }] : [];
-  const sumPart = residual.length > 0 ? ofQuantity("stream", [sequencePart("R", sum, queries)]) : [];
-  const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
-  const parts = inOrder.map(({ use, value }) => ({
-    symbol: `${letters[use].toUpperCase()}_{all}`,
-    value: ownValue(layer, letters[use]),
-    look: "heads",
-    band: anatomy.shape(layer[letters[use]])[3],
-    family: letters[use],
-    rowNames: queries,
-    gradientPart: sharePart(anatomy, {
-      symbol: "X",
-      path: letters[use],
-      x,
-      value,
-      rowNames: queries,
-      family: letters[use],
-    }),
-  }));
-  return {
-    layout: {
-      kind: "stack",
-      parts: [...ofQuantity("stream", [sequencePart("X", x, queries)]), ...parts, ...sumPart],
-    },
-    shares: [...inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })), ...residual],
-    total: gradient,
-    backward: [`dX = ${[...parts.map(({ gradientPart }) => gradientPart.symbol), ...(residual.length > 0 ? ["dR"] : [])].join(" + ")}`],
-    invariants: ["sum_of_paths"],
-  };
-}
 
 // What comes back from each use of a value, with the op that used it.
 export function sharesOfUses(anatomy, x) {
@@ -112,74 +178,3 @@ function pathOf(anatomy, value, layer) {
 }
 
 const memoryReader = /^(.*blocks\.(\d+)\.cross_attention)\.(key|value)$/;
-
-// The memory is read by the keys and values of every layer of the decoder.
-function ledgerOfMemory({ anatomy, layer, keys }) {
-  const read = ownValue(layer, "k");
-  const linear = layer.isCross ? (anatomy.narrowLinearBehind(read) ?? anatomy.linearBehind(read)) : null;
-  const x = linear?.x;
-  const gradient = x === undefined ? undefined : anatomy.gradient(x);
-  if (gradient === undefined || gradient === null) return null;
-  const shares = addendsOf(anatomy.program, gradient).map((value) => {
-    const [, reader, number, use] = memoryReader.exec(anatomy.originOf(value)?.scope ?? "") ?? [];
-    return use && { letter: letters[use], number, value, made: ownValue(anatomy.layer(reader), letters[use]) };
-  });
-  if (shares.length < 2 || shares.some((share) => !share)) return null;
-  shares.reverse(); // as they were read
-  const parts = shares.map(({ letter, number, value, made }) => ({
-    symbol: `${letter.toUpperCase()}_{all,${number}}`,
-    value: made,
-    look: "heads",
-    family: letter,
-    rowNames: keys,
-    gradientPart: sharePart(anatomy, {
-      symbol: "X_{enc}",
-      path: `${letter},${number}`,
-      x,
-      value,
-      rowNames: keys,
-      family: letter,
-    }),
-  }));
-  return {
-    layout: {
-      kind: "stack",
-      parts: [...ofQuantity("stream", [sequencePart("X_{enc}", x, keys)]), ...parts],
-    },
-    shares: shares.map(({ letter, number, value }) => ({ name: `dX_enc,${letter},${number}`, value })),
-    total: gradient,
-    backward: [`dX_{enc} = ${parts.map(({ gradientPart }) => gradientPart.symbol).join(" + ")}`],
-    invariants: ["sum_of_paths"],
-  };
-}
-
-// dX_in = what comes past the layer + what comes through it.
-function ledgerOfInput({ anatomy, layer, queries }) {
-  const gradient = layer.input === undefined ? undefined : anatomy.gradient(layer.input);
-  if (gradient === undefined || layer.mixed === undefined || layer.norm === undefined) return null;
-  const addends = addendsOf(anatomy.program, gradient);
-  const past = anatomy.gradient(layer.mixed);
-  if (addends.length !== 2 || !addends.includes(past)) return null;
-  const through = addends.find((value) => value !== past);
-  const share = { symbol: "X_{in}", path: "norm", x: layer.input, value: through };
-  const gradientPart = sharePart(anatomy, { ...share, rowNames: queries });
-  const residual = sequencePart("R", layer.mixed, queries);
-  const normed = { ...sequencePart("X", layer.norm, queries), gradientPart };
-  return {
-    layout: {
-      kind: "stack",
-      parts: [
-        ...ofQuantity("stream", [sequencePart("X_{in}", layer.input, queries), residual]),
-        normed,
-      ],
-    },
-    shares: [
-      { name: "dR", value: past },
-      { name: "dX_in,norm", value: through },
-    ],
-    total: gradient,
-    forward: ["R = X_{in} + Y"],
-    backward: ["dX_{in} = dR + dX_{in,norm}"],
-    invariants: ["sum_of_paths"],
-  };
-}

@@ -10,90 +10,84 @@ export const sumChapter = {
     { key: "sum.hidden", holds: hiddenCellsStopAtSoftmax },
     { key: "sum.who_adds" },
   ],
-  step: sumStep,
-};
-
-function sumStep(facts) {
-  const { layer, queries, keys } = facts;
-  const { weights } = partsOfScores(facts);
-  return {
-    drawing: arcsOf,
-    layout: {
-      kind: "product",
-      left: weights,
-      top: ofQuantity("values", [
-        { symbol: "V", value: layer.v, look: "head", family: "v", rowNames: keys },
-      ]),
-      result: {
-        symbol: "O",
-        value: layer.heads,
-        look: "map",
-        family: "o",
-        quantity: "values",
-        rowNames: queries,
+  step(facts) {
+    const { layer, queries, keys } = facts;
+    const { weights } = partsOfScores(facts);
+    return {
+      drawing: arcsOf,
+      layout: {
+        kind: "product",
+        left: weights,
+        top: ofQuantity("values", [
+          { symbol: "V", value: layer.v, look: "head", family: "v", rowNames: keys },
+        ]),
+        result: {
+          symbol: "O",
+          value: layer.heads,
+          look: "map",
+          family: "o",
+          quantity: "values",
+          rowNames: queries,
+        },
       },
-    },
-    forward: ["O = P V"],
-    backward: ["dP = dO V^T", "dV = P^T dO"],
-    invariants: ["two_sums"],
-  };
-}
+      forward: ["O = P V"],
+      backward: ["dP = dO V^T", "dV = P^T dO"],
+      invariants: ["two_sums"],
+    };
+  },
+};
 
 export const concatChapter = {
   id: "concat",
   questions: [{ key: "concat.gradient" }],
-  step: concatStep,
+  step({ layer, queries, width, heads }) {
+    if (heads === 1) return null;
+    return {
+      layout: {
+        kind: "stack",
+        parts: ofQuantity("heads", [
+          { symbol: "O", value: layer.heads, look: "map", family: "o", rowNames: queries },
+          {
+            symbol: "C",
+            value: layer.concatenated,
+            look: "rows",
+            band: width,
+            family: "o",
+            rowNames: queries,
+          },
+        ]),
+      },
+      forward: ["C = [O_0 O_1 …]"],
+      backward: ["dO_h = dC [h]"],
+    };
+  },
 };
-
-function concatStep({ layer, queries, width, heads }) {
-  if (heads === 1) return null;
-  return {
-    layout: {
-      kind: "stack",
-      parts: ofQuantity("heads", [
-        { symbol: "O", value: layer.heads, look: "map", family: "o", rowNames: queries },
-        {
-          symbol: "C",
-          value: layer.concatenated,
-          look: "rows",
-          band: width,
-          family: "o",
-          rowNames: queries,
-        },
-      ]),
-    },
-    forward: ["C = [O_0 O_1 …]"],
-    backward: ["dO_h = dC [h]"],
-  };
-}
 
 export const outputChapter = {
   id: "output",
   hasExercises: true,
   questions: [{ key: "output.which_head", holds: ({ heads }) => heads > 1 }],
-  step: outputStep,
-};
-
-function outputStep({ anatomy, layer, queries, width }) {
-  const linear = anatomy.linearBehind(layer.output);
-  if (!linear) return null;
-  const result = { symbol: "Y", value: layer.output, look: "rows", family: "y", rowNames: queries };
-  const top = partsOfLinear(linear, "_o");
-  return {
-    layout: {
-      kind: "product",
-      left: {
-        symbol: "C",
-        value: linear.x,
-        look: "rows",
-        band: width,
-        family: "o",
-        rowNames: queries,
+  step({ anatomy, layer, queries, width }) {
+    const linear = anatomy.linearBehind(layer.output);
+    if (!linear) return null;
+    const result = { symbol: "Y", value: layer.output, look: "rows", family: "y", rowNames: queries };
+    const top = partsOfLinear(linear, "_o");
+    return {
+      layout: {
+        kind: "product",
+        left: {
+          symbol: "C",
+          value: linear.x,
+          look: "rows",
+          band: width,
+          family: "o",
+          rowNames: queries,
+        },
+        top,
+        result,
       },
-      top,
-      result,
-    },
-    forward: [`Y = C W_o${top.length > 1 ? " + b_o" : ""}`],
-    backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(top.length > 1 ? ["db_o = colsum(dY)"] : [])],
-  };
-}
+      forward: [`Y = C W_o${top.length > 1 ? " + b_o" : ""}`],
+      backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(top.length > 1 ? ["db_o = colsum(dY)"] : [])],
+    };
+  },
+};

@@ -124,27 +124,25 @@ export const headsChapter = {
     { key: "heads.bands", holds: hasOwnKeys },
     { key: "heads.shared_band", holds: (lesson) => !hasOwnKeys(lesson) },
   ],
-  step: headsStep,
+  step({ anatomy, layer, queries, keys, heads }) {
+    if (heads === 1) return null;
+    const all = Object.values(projections).map(({ symbol, letter }) => ({
+      symbol: `${symbol}_{all}`,
+      value: ownValue(layer, letter),
+      look: "heads",
+      band: anatomy.shape(layer[letter])[3],
+      family: letter,
+      rowNames: letter === "q" ? queries : keys,
+    }));
+    return {
+      layout: { kind: "stack", parts: all },
+      forward: ["Q_{all} = [Q_0 Q_1 …]"],
+      backward: ["dQ_{all} = [dQ_0 dQ_1 …]"],
+    };
+  },
 };
 
 // No key is shared by several heads.
 function hasOwnKeys({ anatomy, layer }) {
   return anatomy.shape(layer.ownK)[2] === anatomy.shape(layer.q)[2];
-}
-
-function headsStep({ anatomy, layer, queries, keys, heads }) {
-  if (heads === 1) return null;
-  const all = Object.values(projections).map(({ symbol, letter }) => ({
-    symbol: `${symbol}_{all}`,
-    value: ownValue(layer, letter),
-    look: "heads",
-    band: anatomy.shape(layer[letter])[3],
-    family: letter,
-    rowNames: letter === "q" ? queries : keys,
-  }));
-  return {
-    layout: { kind: "stack", parts: all },
-    forward: ["Q_{all} = [Q_0 Q_1 …]"],
-    backward: ["dQ_{all} = [dQ_0 dQ_1 …]"],
-  };
 }

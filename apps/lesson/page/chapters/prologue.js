@@ -12,61 +12,59 @@ export const prologueChapter = {
   id: "prologue",
   questions: [{ key: "prologue.which_way" }],
   step: ({ anatomy, layer }) => (anatomy.gradient(layer.q) === undefined ? null : {}),
-  view: prologueView,
-};
-
-function prologueView(app) {
-  const { lesson } = app;
-  const { tape, layer } = lesson;
-  const index = steepest(lesson);
-  const start = tape.number(layer.q, index);
-  const slope = tape.values[lesson.anatomy.gradient(layer.q)].data[index];
-  const lossAt = lossAlong(tape, layer.q, index);
-  const reach = Math.max(1, 2 * Math.abs(start));
-  const numbers = Array.from(
-    { length: pointsOfCurve },
-    (_, i) => start + reach * ((2 * i) / (pointsOfCurve - 1) - 1),
-  );
-  const curve = drawnCurve(numbers, numbers.map(lossAt), { start, loss: tape.loss(), slope });
-  const name = lesson.name(layer.q, index);
-  const said = element("p", { class: "prologue-said", role: "status" });
-  const show = (number) => {
-    const loss = lossAt(number);
-    curve.markAt(number, loss);
-    const moved = number - start;
-    said.textContent = say(Math.abs(moved) < 1e-9 ? "prologue.start" : "prologue.moved", {
-      name,
-      number: shortNumber(number),
-      loss: shortNumber(loss),
-      slope: shortNumber(slope),
-      moved: shortNumber(moved),
-      change: shortNumber(loss - tape.loss()),
-      told: shortNumber(slope * moved),
+  view(app) {
+    const { lesson } = app;
+    const { tape, layer } = lesson;
+    const index = steepest(lesson);
+    const start = tape.number(layer.q, index);
+    const slope = tape.values[lesson.anatomy.gradient(layer.q)].data[index];
+    const lossAt = lossAlong(tape, layer.q, index);
+    const reach = Math.max(1, 2 * Math.abs(start));
+    const numbers = Array.from(
+      { length: pointsOfCurve },
+      (_, i) => start + reach * ((2 * i) / (pointsOfCurve - 1) - 1),
+    );
+    const curve = drawnCurve(numbers, numbers.map(lossAt), { start, loss: tape.loss(), slope });
+    const name = lesson.name(layer.q, index);
+    const said = element("p", { class: "prologue-said", role: "status" });
+    const show = (number) => {
+      const loss = lossAt(number);
+      curve.markAt(number, loss);
+      const moved = number - start;
+      said.textContent = say(Math.abs(moved) < 1e-9 ? "prologue.start" : "prologue.moved", {
+        name,
+        number: shortNumber(number),
+        loss: shortNumber(loss),
+        slope: shortNumber(slope),
+        moved: shortNumber(moved),
+        change: shortNumber(loss - tape.loss()),
+        told: shortNumber(slope * moved),
+      });
+    };
+    const slider = element("input", {
+      type: "range",
+      min: numbers[0],
+      max: numbers.at(-1),
+      step: "any",
+      value: start,
+      "aria-label": say("prologue.slider", { name }),
+      on: { input: () => show(slider.valueAsNumber) },
     });
-  };
-  const slider = element("input", {
-    type: "range",
-    min: numbers[0],
-    max: numbers.at(-1),
-    step: "any",
-    value: start,
-    "aria-label": say("prologue.slider", { name }),
-    on: { input: () => show(slider.valueAsNumber) },
-  });
-  const again = () => {
-    slider.value = start;
+    const again = () => {
+      slider.value = start;
+      show(start);
+    };
     show(start);
-  };
-  show(start);
-  return element(
-    "div",
-    { class: "prologue" },
-    curve.root,
-    element("div", { class: "prologue-slider" }, slider, buttonElement(say("edit.undo"), again)),
-    said,
-    element("p", { text: say("prologue.end") }),
-  );
-}
+    return element(
+      "div",
+      { class: "prologue" },
+      curve.root,
+      element("div", { class: "prologue-slider" }, slider, buttonElement(say("edit.undo"), again)),
+      said,
+      element("p", { text: say("prologue.end") }),
+    );
+  },
+};
 
 // The number of Q with the largest slope, in the head that is open.
 function steepest({ anatomy, tape, layer, state }) {

@@ -9,54 +9,50 @@ export const residualChapter = {
   questions: [
     { key: "residual.not_shared", holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.planted !== "residual" },
   ],
-  step: residualStep,
+  step({ anatomy, layer, queries }) {
+    const { isNormLast, isNormFirst } = layer;
+    const sum = anatomy.sumWithInput(layer);
+    if (sum === undefined || layer.input === undefined || anatomy.op(sum)?.op !== "add") return null;
+    const input = isNormFirst ? "X_{in}" : "X"; // what the projections read
+    return {
+      why: isNormLast ? "residual.why_with_norm_last" : undefined,
+      layout: {
+        kind: "stack",
+        parts: ofQuantity("stream", [
+          sequencePart(input, layer.input, queries),
+          sequencePart("Y", layer.output, queries, "y"),
+          sequencePart("R", anatomy.adopt(sum), queries),
+        ]),
+      },
+      forward: [`R = ${input} + Y`],
+      backward: ["dY = dR", ...ruleOfSum(anatomy, { x: layer.input, symbol: input, past: "dR" })],
+    };
+  },
 };
-
-function residualStep({ anatomy, layer, queries }) {
-  const { isNormLast, isNormFirst } = layer;
-  const sum = anatomy.sumWithInput(layer);
-  if (sum === undefined || layer.input === undefined || anatomy.op(sum)?.op !== "add") return null;
-  const input = isNormFirst ? "X_{in}" : "X"; // what the projections read
-  return {
-    why: isNormLast ? "residual.why_with_norm_last" : undefined,
-    layout: {
-      kind: "stack",
-      parts: ofQuantity("stream", [
-        sequencePart(input, layer.input, queries),
-        sequencePart("Y", layer.output, queries, "y"),
-        sequencePart("R", anatomy.adopt(sum), queries),
-      ]),
-    },
-    forward: [`R = ${input} + Y`],
-    backward: ["dY = dR", ...ruleOfSum(anatomy, { x: layer.input, symbol: input, past: "dR" })],
-  };
-}
 
 export const secondResidualChapter = {
   id: "second_residual",
   questions: [{ key: "second_residual.two_gradients" }],
-  step: secondResidualStep,
+  step({ anatomy, layer, queries }) {
+    const { feedForward, feedForwardNorm, blockOutput, isNormLast } = layer;
+    const value = isNormLast ? anatomy.maker(feedForwardNorm)?.inputs[0] : blockOutput;
+    const sum = value === undefined ? null : anatomy.op(value);
+    if (sum?.op !== "add") return null;
+    const [input, output] = isNormLast ? ["N", "R_2"] : ["R", "X_{out}"];
+    return {
+      layout: {
+        kind: "stack",
+        parts: ofQuantity("stream", [
+          sequencePart(input, sum.inputs[0], queries),
+          sequencePart("F", feedForward, queries, "f"),
+          sequencePart(output, anatomy.adopt(value), queries),
+        ]),
+      },
+      forward: [`${output} = ${input} + F`],
+      backward: [`dF = d${output}`, ...ruleOfSum(anatomy, { x: sum.inputs[0], symbol: input, past: `d${output}` })],
+    };
+  },
 };
-
-function secondResidualStep({ anatomy, layer, queries }) {
-  const { feedForward, feedForwardNorm, blockOutput, isNormLast } = layer;
-  const value = isNormLast ? anatomy.maker(feedForwardNorm)?.inputs[0] : blockOutput;
-  const sum = value === undefined ? null : anatomy.op(value);
-  if (sum?.op !== "add") return null;
-  const [input, output] = isNormLast ? ["N", "R_2"] : ["R", "X_{out}"];
-  return {
-    layout: {
-      kind: "stack",
-      parts: ofQuantity("stream", [
-        sequencePart(input, sum.inputs[0], queries),
-        sequencePart("F", feedForward, queries, "f"),
-        sequencePart(output, anatomy.adopt(value), queries),
-      ]),
-    },
-    forward: [`${output} = ${input} + F`],
-    backward: [`dF = d${output}`, ...ruleOfSum(anatomy, { x: sum.inputs[0], symbol: input, past: `d${output}` })],
-  };
-}
 
 const pathsOfScope = { query: "q", key: "k", value: "v", up: "1" };
 

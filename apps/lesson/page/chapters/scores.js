@@ -17,30 +17,38 @@ export const scoresChapter = {
     { key: "scores.first_row", holds: (lesson) => keysSeen(lesson, 0) === 1 && isRowZero(lesson, "dQ", 0) },
     { key: "scores.of_query" },
   ],
-  step: scoresStep,
+  step(facts) {
+    const { layer, queries, keys } = facts;
+    const { raw } = partsOfScores(facts);
+    return {
+      drawing: geometryOf,
+      layout: {
+        kind: "product",
+        left: { symbol: "Q", value: layer.q, look: "head", family: "q", rowNames: queries },
+        top: [{ symbol: "K^T", value: layer.k, look: "headTurned", family: "k", columnNames: keys }],
+        result: raw,
+      },
+      forward: ["Z = Q K^T"],
+      backward: ["dQ = dZ K", "dK = dZ^T Q"],
+    };
+  },
 };
-
-function scoresStep(facts) {
-  const { layer, queries, keys } = facts;
-  const { raw } = partsOfScores(facts);
-  return {
-    drawing: geometryOf,
-    layout: {
-      kind: "product",
-      left: { symbol: "Q", value: layer.q, look: "head", family: "q", rowNames: queries },
-      top: [{ symbol: "K^T", value: layer.k, look: "headTurned", family: "k", columnNames: keys }],
-      result: raw,
-    },
-    forward: ["Z = Q K^T"],
-    backward: ["dQ = dZ K", "dK = dZ^T Q"],
-  };
-}
 
 export const scaleChapter = {
   id: "scale",
   hasExercises: true,
   questions: [{ key: "scale.gradient", holds: isScaleGradient }],
-  step: scaleStep,
+  step(facts) {
+    const { layer } = facts;
+    const { raw, scaled, scores } = partsOfScores(facts);
+    if (layer.scaled === layer.raw) return null;
+    const after = layer.positionBias === undefined ? scores : scaled;
+    return {
+      layout: { kind: "stack", parts: [raw, after] },
+      forward: [`${after.symbol} = Z / √d_k`],
+      backward: [`dZ = d${after.symbol} / √d_k`],
+    };
+  },
 };
 
 function isScaleGradient(lesson) {
@@ -49,40 +57,26 @@ function isScaleGradient(lesson) {
   return isMultiple(lesson, `d${after.symbol}`, Math.sqrt(width), `d${before.symbol}`);
 }
 
-function scaleStep(facts) {
-  const { layer } = facts;
-  const { raw, scaled, scores } = partsOfScores(facts);
-  if (layer.scaled === layer.raw) return null;
-  const after = layer.positionBias === undefined ? scores : scaled;
-  return {
-    layout: { kind: "stack", parts: [raw, after] },
-    forward: [`${after.symbol} = Z / √d_k`],
-    backward: [`dZ = d${after.symbol} / √d_k`],
-  };
-}
-
 export const positionBiasChapter = {
   id: "position_bias",
   questions: [{ key: "position_bias.one_number", holds: (lesson) => isOneByDistance(lesson, "B") }],
-  step: positionBiasStep,
+  step(facts) {
+    const { anatomy, layer } = facts;
+    if (layer.positionBias === undefined) return null;
+    const { raw, scaled, scores } = partsOfScores(facts);
+    const hasScale = layer.scaled !== layer.raw;
+    const value = anatomy.adopt(unbroadcast(anatomy, layer.positionBias));
+    const rank = anatomy.shape(value).length;
+    const bias = { ...scores, symbol: "B", value, look: rank === 4 ? "map" : "mapOfThree" };
+    const before = hasScale ? scaled : raw;
+    const isLearned = anatomy.gradient(value) !== undefined;
+    return {
+      layout: { kind: "stack", parts: [before, bias, scores] },
+      forward: [`S = ${before.symbol} + B`],
+      backward: [`d${before.symbol} = dS`, ...(isLearned ? ["dB = dS"] : [])],
+    };
+  },
 };
-
-function positionBiasStep(facts) {
-  const { anatomy, layer } = facts;
-  if (layer.positionBias === undefined) return null;
-  const { raw, scaled, scores } = partsOfScores(facts);
-  const hasScale = layer.scaled !== layer.raw;
-  const value = anatomy.adopt(unbroadcast(anatomy, layer.positionBias));
-  const rank = anatomy.shape(value).length;
-  const bias = { ...scores, symbol: "B", value, look: rank === 4 ? "map" : "mapOfThree" };
-  const before = hasScale ? scaled : raw;
-  const isLearned = anatomy.gradient(value) !== undefined;
-  return {
-    layout: { kind: "stack", parts: [before, bias, scores] },
-    forward: [`S = ${before.symbol} + B`],
-    backward: [`d${before.symbol} = dS`, ...(isLearned ? ["dB = dS"] : [])],
-  };
-}
 
 function unbroadcast(anatomy, value) {
   const op = anatomy.op(value);
@@ -92,20 +86,18 @@ function unbroadcast(anatomy, value) {
 export const maskChapter = {
   id: "mask",
   questions: [{ key: "mask.hidden", holds: hiddenCellsStopAtSoftmax }],
-  step: maskStep,
+  step(facts) {
+    const { hasMask, scores, masked } = partsOfScores(facts);
+    if (!hasMask) return null;
+    const { hidden, reason } = ruleOfMask(facts.anatomy, facts.layer);
+    return {
+      why: `mask.why_${reason}`,
+      layout: { kind: "stack", parts: [scores, masked] },
+      forward: ["S_m = S + M", `M_{ij} = -∞ (${hidden})`],
+      backward: [`dS = dS_m, 0 (${hidden})`],
+    };
+  },
 };
-
-function maskStep(facts) {
-  const { hasMask, scores, masked } = partsOfScores(facts);
-  if (!hasMask) return null;
-  const { hidden, reason } = ruleOfMask(facts.anatomy, facts.layer);
-  return {
-    why: `mask.why_${reason}`,
-    layout: { kind: "stack", parts: [scores, masked] },
-    forward: ["S_m = S + M", `M_{ij} = -∞ (${hidden})`],
-    backward: [`dS = dS_m, 0 (${hidden})`],
-  };
-}
 
 // Which keys j the mask hides from query i, and why.
 function ruleOfMask(anatomy, { masked }) {

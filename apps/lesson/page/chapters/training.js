@@ -14,43 +14,41 @@ export const trainingChapter = {
   id: "training",
   questions: [{ key: "training.first_to_fall", holds: ({ training }) => training.steps.length > 2 }],
   step: ({ document }) => (document.history?.length > 1 ? {} : null),
-  view: trainingView,
+  view(app) {
+    const { training, state } = app.lesson;
+    const { steps } = training;
+    const wanted = steps.indexOf(Number(state.at ?? NaN));
+    const at = wanted < 0 ? steps.length - 1 : wanted;
+    const views = [...mapRows(app), seriesTable(training)];
+    const said = element("output", { for: "training-step" });
+    const slider = element("input", {
+      id: "training-step",
+      type: "range",
+      min: 0,
+      max: steps.length - 1,
+      step: 1,
+      value: at,
+      "aria-label": say("training.step"),
+    });
+    const show = (i) => {
+      said.textContent = say("training.at", { step: steps[i], last: steps.at(-1) });
+      slider.setAttribute("aria-valuetext", said.textContent);
+      for (const view of views) view.show(i);
+    };
+    slider.addEventListener("input", () => show(slider.valueAsNumber));
+    slider.addEventListener("change", () => app.go({ at: String(steps[slider.valueAsNumber]) }, { replace: true }));
+    show(at);
+    return element(
+      "div",
+      { class: "training" },
+      element("div", { class: "training-slider" }, slider, said),
+      views.map(({ root }) => root),
+    );
+  },
 };
 
 // Shares, 0 to 1: one scale for all steps.
 const look = (app) => ({ colours: app.colours, hue: "share", largest: 1 });
-
-function trainingView(app) {
-  const { training, state } = app.lesson;
-  const { steps } = training;
-  const wanted = steps.indexOf(Number(state.at ?? NaN));
-  const at = wanted < 0 ? steps.length - 1 : wanted;
-  const views = [...mapRows(app), seriesTable(training)];
-  const said = element("output", { for: "training-step" });
-  const slider = element("input", {
-    id: "training-step",
-    type: "range",
-    min: 0,
-    max: steps.length - 1,
-    step: 1,
-    value: at,
-    "aria-label": say("training.step"),
-  });
-  const show = (i) => {
-    said.textContent = say("training.at", { step: steps[i], last: steps.at(-1) });
-    slider.setAttribute("aria-valuetext", said.textContent);
-    for (const view of views) view.show(i);
-  };
-  slider.addEventListener("input", () => show(slider.valueAsNumber));
-  slider.addEventListener("change", () => app.go({ at: String(steps[slider.valueAsNumber]) }, { replace: true }));
-  show(at);
-  return element(
-    "div",
-    { class: "training" },
-    element("div", { class: "training-slider" }, slider, said),
-    views.map(({ root }) => root),
-  );
-}
 
 function mapRows(app) {
   return Object.entries(app.lesson.training.layers).map(([path, layer]) => {

@@ -10,25 +10,23 @@ import { say } from "../../texts/say.js";
 export const graphChapter = {
   id: "graph",
   questions: [{ key: "graph.where_added" }],
-  view: graphView,
+  view(app) {
+    const { ops } = app.lesson.tape.program;
+    const backward = ops.filter((op) => op.backward);
+    const counts = {
+      forward: ops.length - backward.length,
+      backward: backward.length,
+      additions: backward.filter(isAccumulation).length,
+    };
+    return element(
+      "div",
+      { class: "graph" },
+      element("p", { text: say("graph.counts", counts) }),
+      legend(),
+      layerDrawing(app),
+    );
+  },
 };
-
-function graphView(app) {
-  const { ops } = app.lesson.tape.program;
-  const backward = ops.filter((op) => op.backward);
-  const counts = {
-    forward: ops.length - backward.length,
-    backward: backward.length,
-    additions: backward.filter(isAccumulation).length,
-  };
-  return element(
-    "div",
-    { class: "graph" },
-    element("p", { text: say("graph.counts", counts) }),
-    legend(),
-    layerDrawing(app),
-  );
-}
 
 function legend() {
   const items = ["forward", "backward", "kept", "sum"].map((name) => {
