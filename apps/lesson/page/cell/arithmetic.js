@@ -11,8 +11,9 @@ const shownFirst = 2;
 const bindingStrength = { sum: 1, difference: 1, negated: 2, product: 3, quotient: 3, power: 4 };
 const strengthOf = ({ kind }) => bindingStrength[kind] ?? 5;
 
-// mode: "names" or "numbers"; operand(cell) makes the button of a cell
-export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
+// mode: "names" or "numbers"
+export function arithmeticLine(app, expression, mode, chosen = (value, index) => app.goToCell(value, index)) {
+  const { lesson } = app;
   const opened = new Set();
   const line = element("div", { class: `arithmetic ${mode}` });
   const draw = () => line.replaceChildren(...written(expression));
@@ -30,10 +31,10 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
       "data-value": value,
       "data-index": index,
       on: {
-        pointerenter: () => pointed([{ value, index }]),
-        pointerleave: () => pointed(null),
-        focus: () => pointed([{ value, index }]),
-        blur: () => pointed(null),
+        pointerenter: () => app.point([{ value, index }]),
+        pointerleave: () => app.point(null),
+        focus: () => app.point([{ value, index }]),
+        blur: () => app.point(null),
       },
     });
   };

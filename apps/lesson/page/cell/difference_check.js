@@ -1,70 +1,51 @@
 // The derivative beside what differences of the loss say, computed when there is time.
+import { sectionElement } from "../frame/elements.js";
 import { finiteDifference, vCurvePoints } from "../tape/differences.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 
-export class DifferenceCheck {
-  // `through`: the op by which a path leaves the value, where the derivative is that of one path.
-  constructor(app, idle, { value, index, derivative, through }) {
-    this.app = app;
-    this.idle = idle;
-    this.value = value;
-    this.index = index;
-    this.derivative = derivative;
-    this.through = through;
-    this.body = element("div", { class: "difference" }, element("p", { text: say("difference.computing") }));
-    this.root = element(
-      "section",
-      { class: "check", "aria-label": say("cell.check") },
-      element("h3", { text: say("cell.check") }),
-      through ? element("p", { class: "hint", text: say("difference.one_of_paths") }) : null,
-      this.body,
-    );
-    idle.add(() => this.compare());
-  }
+// `through`: the op by which a path leaves the value, where the derivative is that of one path.
+export function differenceCheck({ lesson }, idle, { value, index, derivative, through }) {
+  const { tape } = lesson;
+  const body = element("div", { class: "difference" }, element("p", { text: say("difference.computing") }));
 
-  get tape() {
-    return this.app.lesson.tape;
-  }
-
-  compare() {
-    if (!Number.isFinite(this.tape.number(this.value, this.index))) {
-      this.body.replaceChildren(element("p", { text: say("difference.cannot_move") }));
+  const compare = () => {
+    if (!Number.isFinite(tape.number(value, index))) {
+      body.replaceChildren(element("p", { text: say("difference.cannot_move") }));
       return;
     }
-    const found = finiteDifference(this.tape, this.value, this.index, this.through);
-    const apart = Math.abs(found.value - this.derivative);
+    const found = finiteDifference(tape, value, index, through);
+    const apart = Math.abs(found.value - derivative);
     const agrees = apart <= Math.max(3 * found.error, 1e-8 * Math.abs(found.value));
-    this.body.replaceChildren(
+    const told = `${say("difference.differs_by", { by: shortNumber(apart) })} ${agrees ? "✓" : "✗"}`;
+    body.replaceChildren(
       pair("difference.numeric", fullNumber(found.value), "numeric-value"),
-      pair("difference.derivative", fullNumber(this.derivative)),
-      element(
-        "p",
-        { class: `verdict ${agrees ? "good" : "bad"}`, id: "difference-verdict" },
-        `${say("difference.differs_by", { by: shortNumber(apart) })} ${agrees ? "✓" : "✗"}`,
-      ),
+      pair("difference.derivative", fullNumber(derivative)),
+      element("p", { class: `verdict ${agrees ? "good" : "bad"}`, id: "difference-verdict", text: told }),
     );
-    this.idle.add(() => this.drawCurve());
-  }
+    idle.add(drawCurve);
+  };
 
   // One point at a time: each runs the model twice.
-  drawCurve() {
+  const drawCurve = () => {
     const points = [];
-    const { through, derivative } = this;
-    const coming = vCurvePoints(this.tape, this.value, this.index, { through, derivative });
+    const coming = vCurvePoints(tape, value, index, { through, derivative });
     const next = () => {
-      const { value, done } = coming.next();
+      const { value: point, done } = coming.next();
       if (done) {
-        const title = element("p", { class: "curve-title", text: say("difference.v_curve") });
-        this.body.append(title, curve(points));
+        body.append(element("p", { class: "curve-title", text: say("difference.v_curve") }), curve(points));
       } else {
-        points.push(value);
-        this.idle.add(next);
+        points.push(point);
+        idle.add(next);
       }
     };
     next();
-  }
+  };
+
+  idle.add(compare);
+  const hint = through ? element("p", { class: "hint", text: say("difference.one_of_paths") }) : null;
+  return sectionElement("check", say("cell.check"), hint, body);
 }
 
 function pair(label, number, id) {

@@ -1,5 +1,5 @@
 // A number typed over the one that is there: what comes after it follows.
-import { buttonElement } from "../frame/elements.js";
+import { buttonElement, followPointer, sectionElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { beforeNextFrame } from "../frame/next_frame.js";
 import { fullNumber } from "../ops/numbers.js";
@@ -21,12 +21,10 @@ export function editorOf(app, matrix, row, column) {
     event.preventDefault();
     if (Number.isFinite(input.valueAsNumber)) app.edit(matrix.value, index, input.valueAsNumber);
   };
-  const handle = element("button", {
-    type: "button",
+  const handle = buttonElement("↕", null, {
     class: "drag",
     title: say("edit.drag"),
     "aria-label": say("edit.drag"),
-    text: "↕",
     on: {
       pointerdown: (event) => dragNumber(app, event, { matrix, index, number }),
       keydown: (event) => {
@@ -39,10 +37,9 @@ export function editorOf(app, matrix, row, column) {
     },
   });
   const isEdited = lesson.state.edits?.some((e) => e.value === matrix.value && e.index === index);
-  return element(
-    "section",
-    { class: "edit", "aria-label": say("edit.title") },
-    element("h3", { text: say("edit.title") }),
+  return sectionElement(
+    "edit",
+    say("edit.title"),
     element(
       "form",
       { on: { submit: put } },
@@ -72,10 +69,5 @@ function dragNumber(app, event, { matrix, index, number }) {
     wanted = moved(number, Math.round((from - moveEvent.clientY) / 4), matrix.size);
     beforeNextFrame(app.root, edit);
   };
-  const stop = () => {
-    document.removeEventListener("pointermove", follow);
-    document.removeEventListener("pointerup", stop);
-  };
-  document.addEventListener("pointermove", follow);
-  document.addEventListener("pointerup", stop);
+  followPointer(follow);
 }

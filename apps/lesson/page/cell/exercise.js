@@ -52,15 +52,8 @@ export function exercisePanel(app, matrix, row, column, expression) {
   const number = matrix.number(row, column);
   const verdict = element("p", { class: "verdict", role: "status" });
   const input = element("input", { type: "number", step: "any", id: "exercise-answer" });
-  const line = (mode) =>
-    arithmeticLine(expression, {
-      mode,
-      lesson,
-      chosen: (value, index) => app.goToCell(value, index),
-      pointed: (cells) => app.point(cells),
-    });
   const rules = lesson.step[matrix.isGradient ? "backward" : "forward"];
-  const hints = [() => rules.map(formula), () => [line("names")], () => [line("numbers")]];
+  const hints = [() => rules.map(formula), ...["names", "numbers"].map((mode) => () => [arithmeticLine(app, expression, mode)])];
   const given = element("div", { class: "hints" });
   const hintButton = buttonElement(say("exercise.hint"), () => {
     given.append(...(hints.shift()?.() ?? []));

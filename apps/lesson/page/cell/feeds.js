@@ -1,5 +1,5 @@
 // Which cells read the chosen one: by matrix, whole rows and columns in one name.
-import { buttonElement } from "../frame/elements.js";
+import { buttonElement, sectionElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { say } from "../texts/say.js";
 
@@ -20,12 +20,7 @@ export function feedsOf(app, fed) {
   const most = items.slice(0, mostNames);
   const more = items.length - most.length;
   if (more > 0) most.push(element("li", { text: say("feeds.and_more", { count: more }) }));
-  return element(
-    "section",
-    { class: "feeds", "aria-label": say("feeds.title") },
-    element("h3", { text: say("feeds.title") }),
-    element("ul", {}, most),
-  );
+  return sectionElement("feeds", say("feeds.title"), element("ul", {}, most));
 }
 
 function buttonOf(app, name, cells) {

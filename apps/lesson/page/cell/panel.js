@@ -1,7 +1,8 @@
 // The right of the page: one cell, the arithmetic that made it, what checks it, what it feeds.
 import { arithmeticLine, arithmeticText } from "./arithmetic.js";
-import { DifferenceCheck } from "./difference_check.js";
+import { differenceCheck } from "./difference_check.js";
 import { element } from "../../../report/page/dom.js";
+import { sectionElement } from "../frame/elements.js";
 import { editorOf } from "./editor.js";
 import { exercisePanel } from "./exercise.js";
 import { Expression } from "../ops/expression.js";
@@ -41,20 +42,15 @@ export class CellPanel {
     }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
     const way = wayBack(lesson, matrix);
-    this.check = way
-      ? new DifferenceCheck(this.app, this.idle, {
-          ...way,
-          index,
-          derivative: matrix.number(row, column),
-        })
-      : null;
+    const derivative = matrix.number(row, column);
+    const check = way && differenceCheck(this.app, this.idle, { ...way, index, derivative });
     this.root.replaceChildren(
       ...[
         this.heading(matrix, row, column),
         this.arithmetic(matrix, expression, row, column),
         reasonSection(lesson, matrix, row, column),
         pictureSection(this.app, matrix, row),
-        this.check?.root ?? headShareNote(matrix),
+        check ?? headShareNote(matrix),
         feedsOf(this.app, fed),
         editorOf(this.app, matrix, row, column),
       ].filter(Boolean),
@@ -95,13 +91,6 @@ export class CellPanel {
     );
     const leaf = isEdited ? "cell.is_edited" : isLeaf ? leafText(lesson, matrix) : null;
     if (leaf) return section("arithmetic", element("p", { text: say(leaf) }), this.digits(matrix, row, column, null));
-    const line = (mode) =>
-      arithmeticLine(expression, {
-        mode,
-        lesson,
-        chosen: (value, index) => this.app.goToCell(value, index),
-        pointed: (cells) => this.app.point(cells),
-      });
     const computed = lesson.evaluate(expression);
     const shown = matrix.number(row, column);
     const agrees = isSame(computed, shown);
@@ -114,8 +103,8 @@ export class CellPanel {
     return section(
       "arithmetic",
       element("p", { class: "what-it-is", text: say(isCopy ? "cell.copied_from" : "cell.made_of") }),
-      line("names"),
-      line("numbers"),
+      arithmeticLine(this.app, expression, "names"),
+      arithmeticLine(this.app, expression, "numbers"),
       element(
         "p",
         { class: `result ${agrees ? "good" : "bad"}` },
@@ -134,14 +123,7 @@ function wayBack({ anatomy, tape }, { isGradient, of, value, part }) {
   return reader?.reads.includes(part.shareOf) ? { value: part.shareOf, through: reader } : null;
 }
 
-export function section(name, ...children) {
-  return element(
-    "section",
-    { class: name, "aria-label": say(`cell.${name}`) },
-    element("h3", { text: say(`cell.${name}`) }),
-    ...children,
-  );
-}
+const section = (name, ...children) => sectionElement(name, say(`cell.${name}`), ...children);
 
 function headShareNote({ part }) {
   if (part.derived !== "headShare") return null;

@@ -1,6 +1,6 @@
 // Where a head is two numbers wide: queries and keys as arrows in the plane. The score is the inner product, the
 // pull on the query is −dQ. The tips can be moved, and every number follows.
-import { foldedDrawing } from "../frame/elements.js";
+import { foldedDrawing, followPointer } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
@@ -117,9 +117,7 @@ function listen(app, tip, { cells }, { svg, scale, reach }) {
     const middle = [box.left + box.width / 2, box.top + box.height / 2];
     const drag = ({ clientX, clientY }) =>
       moveTo([(clientX - middle[0]) * unit, (middle[1] - clientY) * unit].map((x) => Number(x.toPrecision(3))));
-    const drop = () => window.removeEventListener("pointermove", drag);
-    window.addEventListener("pointermove", drag);
-    window.addEventListener("pointerup", drop, { once: true });
+    followPointer(drag);
   });
   tip.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];

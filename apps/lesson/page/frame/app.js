@@ -18,6 +18,8 @@ import { languageNow, say, useLanguage } from "../texts/say.js";
 import { retaped } from "../lesson/retape.js";
 
 const addressDelay = 250;
+// What of a state makes its tape; of a mistake, its layer too.
+const namesOfTape = ["form", "settings", "edits", "break", "order", "prompt", "at", "learn", "rate", "case"];
 
 export class App {
   constructor(root, lesson, found) {
@@ -33,18 +35,13 @@ export class App {
       cell: element("aside", { class: "cell", id: "cell", tabindex: "-1" }),
       switches: element("footer", { class: "switches" }),
     };
-    const skip = (id, key) =>
-      element("a", {
-        class: "skip",
-        href: `#${id}`,
-        text: say(key),
-        on: {
-          click: (event) => {
-            event.preventDefault();
-            this.zones[id].focus();
-          },
-        },
-      });
+    const skip = (id, key) => {
+      const click = (event) => {
+        event.preventDefault();
+        this.zones[id].focus();
+      };
+      return element("a", { class: "skip", href: `#${id}`, text: say(key), on: { click } });
+    };
     root.replaceChildren(
       skip("step", "page.skip_step"),
       skip("cell", "page.skip_cell"),
@@ -98,19 +95,9 @@ export class App {
   }
 
   retape() {
-    const key = JSON.stringify([
-      this.lesson.state.form,
-      this.lesson.state.settings,
-      this.lesson.state.edits,
-      this.lesson.state.break,
-      this.lesson.state.order,
-      this.lesson.state.prompt,
-      this.lesson.state.at,
-      this.lesson.state.learn,
-      this.lesson.state.rate,
-      this.lesson.state.case,
-      (this.lesson.state.break || this.lesson.state.case) && this.lesson.state.layer,
-    ]);
+    const { state } = this.lesson;
+    const isPlanted = state.break || state.case;
+    const key = JSON.stringify([...namesOfTape.map((name) => state[name]), isPlanted && state.layer]);
     if (key === this.tapeKey) return;
     this.tapeKey = key;
     retaped(this.lesson);
@@ -150,11 +137,9 @@ export class App {
     this.shownStep = lesson.step.id;
     this.setLooks(document.documentElement);
     zones.header.replaceChildren(...header(this));
-    zones.chapters.setAttribute("aria-label", say("page.chapters"));
+    const labels = { chapters: "page.chapters", step: "page.the_step", cell: "page.this_cell", switches: "page.switches" };
+    for (const [name, label] of Object.entries(labels)) zones[name].setAttribute("aria-label", say(label));
     zones.chapters.replaceChildren(chapterList(this));
-    zones.step.setAttribute("aria-label", say("page.the_step"));
-    zones.cell.setAttribute("aria-label", say("page.this_cell"));
-    zones.switches.setAttribute("aria-label", say("page.switches"));
     zones.switches.replaceChildren(...switchBar(this));
     if (this.isPresenting) this.showStage();
     else this.showStep();
@@ -196,11 +181,6 @@ export class App {
     this.marks = null;
     this.drawing = null;
     this.zones.step.replaceChildren(stageOf(this));
-  }
-
-  // To changes of the state, if there are any.
-  move(changes) {
-    if (changes) this.go(changes);
   }
 
   // Any change of these makes the browser look at all of its style again, and so does reading the colours.

@@ -12,6 +12,17 @@ export const selectElement = (options, now, change, attributes = {}) =>
     options.map(([value, text]) => element("option", { value, selected: value === now, text })),
   );
 
+// A part of the page with its heading.
+export const sectionElement = (name, title, ...children) =>
+  element("section", { class: name, "aria-label": title }, element("h3", { text: title }), ...children);
+
+// As long as the pointer is down, moved(event) is called.
+export function followPointer(moved) {
+  const stop = () => document.removeEventListener("pointermove", moved);
+  document.addEventListener("pointermove", moved);
+  document.addEventListener("pointerup", stop, { once: true });
+}
+
 const leastHeight = 850; // of a window in which the matrices below have room, too
 
 // A drawing above the matrices, {root, show()}: contents() is drawn anew for every cell that is chosen.

@@ -1,5 +1,5 @@
 // Learning by hand: a button makes a step of gradient descent, and every chapter shows the moved numbers.
-import { buttonElement } from "./elements.js";
+import { buttonElement, sectionElement } from "./elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
@@ -13,8 +13,7 @@ export function learningOf(app) {
   if (!learning) return null;
   const { steps, rate } = learning;
   const go = (changes) => app.go(changes, { replace: true });
-  const button = (text, changes, disabled = false) =>
-    buttonElement(text, () => go(changes), { disabled });
+  const button = (text, changes, disabled) => buttonElement(text, () => go(changes), { disabled });
   const slider = element("input", {
     type: "range",
     min: rates.least,
@@ -25,10 +24,9 @@ export function learningOf(app) {
     "aria-valuetext": shortNumber(rate),
     on: { change: () => go({ rate: String(roundedRate(10 ** slider.valueAsNumber)) }) },
   });
-  return element(
-    "section",
-    { class: "learning", "aria-label": say("learning.title") },
-    element("h3", { text: say("learning.title") }),
+  return sectionElement(
+    "learning",
+    say("learning.title"),
     element(
       "div",
       { class: "learning-controls" },

@@ -75,8 +75,10 @@ function stageLine(app, slide) {
   const place = say("stage.place", { at: steps.indexOf(lesson.step) + 1, of: steps.length });
   const dots = Array.from({ length: lastSlide(lesson) + 1 }, (_, i) => (i <= slide ? "●" : "○")).join("");
   const leave = () => app.go(stageMove(lesson, "Escape"), { replace: true });
-  const move = (key, text, label) =>
-    buttonElement(text, () => app.move(stageMove(lesson, key)), { "aria-label": say(label) });
+  const move = (key, text, label) => {
+    const changes = stageMove(lesson, key);
+    return buttonElement(text, () => changes && app.go(changes), { "aria-label": say(label) });
+  };
   return element(
     "header",
     { class: "stage-line" },
@@ -168,7 +170,6 @@ function arithmeticOnStage(app, { matrix, row, column, expression, slide }) {
   const name = matrix.name(row, column);
   const told = shortNumber(lesson.evaluate(expression));
   if (slide === 0) return [`${name} = ?`];
-  const line = (mode) => arithmeticLine(expression, { mode, lesson, chosen: () => {}, pointed: () => {} });
-  const parts = [`${name} = `, line(slide === 1 ? "names" : "numbers")];
+  const parts = [`${name} = `, arithmeticLine(app, expression, slide === 1 ? "names" : "numbers", () => {})];
   return slide < isRevealedAt ? parts : [...parts, element("strong", { text: ` = ${told}` })];
 }

@@ -2,26 +2,13 @@
 const levels = 48;
 const known = new Map();
 
+const names = ["zero", "positive", "negative", "share", "hidden", "ink", "inverse", "faint", "line", "cursor", "lit", "fed"];
+
 // The colours of the theme, as the style sheet has them.
 export function themeColours(element) {
   const style = getComputedStyle(element);
-  const read = (name) => style.getPropertyValue(name).trim();
-  return {
-    zero: read("--zero"),
-    positive: read("--positive"),
-    negative: read("--negative"),
-    share: read("--share"),
-    ink: read("--ink"),
-    onDeep: read("--on-deep"),
-    faint: read("--faint"),
-    line: read("--line"),
-    hidden: read("--hidden"),
-    cursor: read("--cursor"),
-    lit: read("--lit"),
-    fed: read("--fed"),
-    wrong: read("--wrong"),
-    font: style.fontFamily,
-  };
+  const colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  return { ...colours, font: style.fontFamily };
 }
 
 // The colours between two, as the browser mixes them, in bytes.

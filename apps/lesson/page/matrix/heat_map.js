@@ -196,7 +196,7 @@ export class HeatMap {
         const x = matrix.rounded(row, column);
         const at = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight];
         const isHidden = matrix.isHiddenCell(row, column);
-        const ink = isDeep(x, size, matrix.hue) && !isHidden ? colours.onDeep : colours.ink;
+        const ink = isDeep(x, size, matrix.hue) && !isHidden ? colours.inverse : colours.ink;
         context.fillStyle = x === 0 && !isHidden ? colours.faint : ink;
         context.fillText(matrix.cellText(row, column), at[0], at[1]);
       }

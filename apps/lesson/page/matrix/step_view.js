@@ -42,7 +42,7 @@ function onPaper(matrix, { colours }) {
   const cell = (row, column) => {
     const number = matrix.numberShown(row, column);
     const [x, y] = [(column + 1) * width, (row + 1) * height];
-    const ink = isDeep(number, matrix.size, matrix.hue) ? colours.onDeep : colours.ink;
+    const ink = isDeep(number, matrix.size, matrix.hue) ? colours.inverse : colours.ink;
     return [
       svgElement("rect", { x, y, width: width - 1, height: height - 1, fill: colourOf(number) }),
       text(x + width / 2, y + 16, "middle", ink, matrix.text(row, column)),
