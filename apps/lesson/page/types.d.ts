@@ -135,14 +135,6 @@ interface Edit {
 // Rows of values that changed, by value.
 type ChangedRows = Map<number, number[]>;
 
-// How gradients of two tapes compare.
-interface Comparison {
-  isRight: boolean;
-  difference: number;
-  ratio: number | null;
-  zeros: boolean;
-}
-
 // How formulas are made and read.
 interface Formulas {
   cell(value: number, index: number): Formula;

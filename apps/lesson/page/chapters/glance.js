@@ -11,7 +11,7 @@ import { canHavePrompt, promptOf, textsNow } from "../lesson/prompt.js";
 import { tokenText } from "../lesson/sequences.js";
 import { smallMap } from "../matrix/small_map.js";
 import { say } from "../texts/say.js";
-import { meanEntropy } from "../lesson/training.js";
+import { meanEntropy, ofHead } from "../lesson/training.js";
 
 export const glanceChapter = {
   id: "glance",
@@ -90,14 +90,11 @@ function layerRow(app, path, largest) {
 function tile(app, { path, weights, head, largest }) {
   const { lesson, colours } = app;
   const { tape, anatomy } = lesson;
-  const [, , rows, columns] = anatomy.shape(weights);
-  const from = head * rows * columns;
-  const shares = tape.values[weights].data.subarray(from, from + rows * columns);
+  const [, ...shape] = anatomy.shape(weights);
+  const [, rows, columns] = shape;
+  const shares = ofHead(tape.values[weights].data, shape, head);
   const gradient = anatomy.gradient(weights);
-  const back =
-    gradient === undefined
-      ? null
-      : tape.values[gradient].data.subarray(from, from + rows * columns);
+  const back = gradient === undefined ? null : ofHead(tape.values[gradient].data, shape, head);
   const facts = [`${say("page.entropy")} ${shortNumber(meanEntropy(shares, rows))}`];
   if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
   const isExplained = lesson.layers.includes(path);
@@ -105,9 +102,7 @@ function tile(app, { path, weights, head, largest }) {
     isExplained ? "a" : "div",
     {
       class: "tile",
-      href: isExplained
-        ? app.addressOf({ layer: path, head, step: "softmax", cell: null })
-        : null,
+      href: isExplained ? app.addressOf({ layer: path, head, step: "softmax", cell: null }) : null,
     },
     element("span", { class: "unseen", text: layerName(path) }),
     element("span", { class: "tile-name", text: `${say("head.title")} ${head}` }),

@@ -1,6 +1,7 @@
 // Matrices between two values of the tape, computed here: the exponentials of a softmax, the share of
 // one head in a gradient.
 import { Expression } from "../ops/expression.js";
+import { rowsOfValue } from "./invariants.js";
 import { gridOf, indexIn } from "./looks.js";
 
 // {data, expression(index)}: in the layout of part.value.
@@ -11,13 +12,6 @@ export function derivedNumbers(lesson, part) {
     lesson.derivedNumbers.set(key, makers[derived](lesson, part));
   }
   return lesson.derivedNumbers.get(key);
-}
-
-function rowsOf(lesson, value) {
-  const { data } = lesson.tape.values[value];
-  const shape = lesson.anatomy.shape(value);
-  const columns = shape[shape.length - 1];
-  return { data, columns, rows: data.length / columns };
 }
 
 const cellsOfRow = (value, row, columns) =>
@@ -37,7 +31,7 @@ function exponential(value, data, columns, index) {
 const makers = {
   // E = exp(S - max of the row)
   exponentials(lesson, { value }) {
-    const { data, columns, rows } = rowsOf(lesson, value);
+    const { data, columns, rows } = rowsOfValue(lesson, value);
     const result = new Float64Array(data.length);
     for (let row = 0; row < rows; row++) {
       const part = data.subarray(row * columns, (row + 1) * columns);

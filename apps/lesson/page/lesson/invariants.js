@@ -1,4 +1,5 @@
 // What must hold whatever the numbers are, computed from them.
+import { largestNumber } from "../ops/numbers.js";
 
 const mostViolation = 1e-12;
 
@@ -21,7 +22,7 @@ const checks = {
     const left = productsByRow(lesson, weights);
     const right = heads === undefined ? null : productsByRow(lesson, heads);
     if (!left || !right || left.length !== right.length) return null;
-    const size = largestIn(left) || 1;
+    const size = largestNumber(left) || 1;
     return worstOf(left.length, (row) => Math.abs(left[row] - right[row]) / size);
   },
 
@@ -43,7 +44,7 @@ const checks = {
     if (!total) return null;
     const whole = lesson.tape.values[total].data;
     const parts = shares.map(({ value }) => lesson.tape.values[value].data);
-    const size = largestIn(whole) || 1;
+    const size = largestNumber(whole) || 1;
     return worstOf(whole.length, (i) => {
       const sum = parts.reduce((all, part) => all + part[i], 0);
       return Math.abs(whole[i] - sum) / size;
@@ -60,15 +61,14 @@ const checks = {
     const gradient = linear?.bias === undefined ? undefined : anatomy.gradient(linear.bias);
     if (gradient === undefined || isRotated) return null;
     const other = anatomy.gradient(linear.weight);
-    const size = largestIn(tape.values[other].data) || 1;
-    return largestIn(tape.values[gradient].data) / size;
+    const size = largestNumber(tape.values[other].data) || 1;
+    return largestNumber(tape.values[gradient].data) / size;
   },
 };
 
 const scoresOf = ({ layer }) => layer.masked ?? layer.scores;
-const largestIn = (data) => data.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
-function rowsOfValue({ tape, anatomy }, value) {
+export function rowsOfValue({ tape, anatomy }, value) {
   const { data } = tape.values[value];
   const shape = anatomy.shape(value);
   const columns = shape[shape.length - 1];
@@ -97,7 +97,7 @@ function rowsSumToZero(lesson, value) {
   if (gradient === undefined) return null;
   const { columns } = rowsOfValue(lesson, value);
   const { data } = lesson.tape.values[gradient];
-  const size = largestIn(data) || 1;
+  const size = largestNumber(data) || 1;
   const rows = data.length / columns;
   return worstOf(rows, (row) => Math.abs(sumOf(data, row * columns, columns)) / size);
 }

@@ -2,6 +2,7 @@
 import { invariantsOf } from "./invariants.js";
 import { roundingOf } from "./reasons.js";
 import { keyOf } from "./symbols.js";
+import { ofHead } from "./training.js";
 
 const equalWithin = 1e-9; // of the largest number
 
@@ -92,13 +93,13 @@ export function invariantHolds(lesson, name) {
 
 // Where the mask hides something in this head: {weights, scores}, the largest of their gradients.
 function gradientsWhereHidden(lesson) {
-  const { layer, anatomy } = lesson;
+  const { layer, anatomy, tape, state } = lesson;
   const masked = layer.masked ?? layer.scores;
   const gradients = [layer.weights, masked].map((value) => anatomy.gradient(value));
   if (gradients.includes(undefined)) return null;
-  const [scores, weightsBack, scoresBack] = [masked, ...gradients].map(
-    (value) => scoresOfHead(lesson, value),
-  );
+  const shape = anatomy.shape(layer.weights).slice(1);
+  const ofThisHead = (value) => ofHead(tape.values[value].data, shape, state.head);
+  const [scores, weightsBack, scoresBack] = [masked, ...gradients].map(ofThisHead);
   const found = { cells: 0, weights: 0, scores: 0 };
   scores.forEach((x, i) => {
     if (x !== -Infinity) return;
@@ -113,10 +114,4 @@ function gradientsWhereHidden(lesson) {
 export function hiddenCellsStopAtSoftmax(lesson) {
   const hidden = gradientsWhereHidden(lesson);
   return Boolean(hidden) && hidden.weights > roundingOf(lesson) && hidden.scores === 0;
-}
-
-function scoresOfHead({ anatomy, tape, state, layer }, value) {
-  const [, , rows, columns] = anatomy.shape(layer.weights);
-  const size = rows * columns;
-  return tape.values[value].data.subarray(state.head * size, (state.head + 1) * size);
 }

@@ -1,4 +1,5 @@
 // Why a derivative, or a share, is zero or close to it: each reason has a name.
+import { largestNumber } from "../ops/numbers.js";
 
 // {id, …} or null, where the number is not small.
 export function reasonForZero(lesson, matrix, row, column) {
@@ -66,12 +67,8 @@ function isReluCut(lesson, matrix, row, column) {
 }
 
 // What rounding leaves of a gradient that is zero.
-export function roundingOf(lesson) {
-  return 1e-14 * largestGradient(lesson);
-}
-
-function largestGradient(lesson) {
-  const logits = lesson.anatomy.at("logits");
-  const gradient = logits === undefined ? null : lesson.tape.gradient(logits);
-  return gradient ? gradient.data.reduce((most, x) => Math.max(most, Math.abs(x)), 0) : 1;
+export function roundingOf({ anatomy, tape }) {
+  const logits = anatomy.at("logits");
+  const gradient = logits === undefined ? null : tape.gradient(logits);
+  return 1e-14 * (gradient ? largestNumber(gradient.data) : 1);
 }

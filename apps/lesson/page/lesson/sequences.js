@@ -24,20 +24,10 @@ export function sequenceNames(document, anatomy, { stack, rows, order }) {
     const names = inOrder.map(tokenText);
     return rows > names.length ? [classToken, ...names] : names;
   }
-  const pixels = anatomy.at("pixels");
-  return pixels === undefined ? [] : patchNames(anatomy);
-}
-
-function patchNames(anatomy) {
-  const embedded = anatomy.at("embedded");
-  if (embedded === undefined) return [];
-  const rows = anatomy.shape(embedded)[1];
-  const classTokens = anatomy.at("class_token") === undefined ? 0 : 1;
-  const side = Math.round(Math.sqrt(rows - classTokens));
-  const patches = Array.from(
-    { length: rows - classTokens },
-    (_, i) => `${Math.floor(i / side)},${i % side}`,
-  );
+  const grid = patchGrid(anatomy);
+  if (!grid) return [];
+  const { side, classTokens } = grid;
+  const patches = Array.from({ length: side * side }, (_, i) => `${Math.floor(i / side)},${i % side}`);
   return classTokens ? [classToken, ...patches] : patches;
 }
 

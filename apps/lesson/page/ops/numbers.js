@@ -35,6 +35,10 @@ export function numberOfJson(x) {
   return Number(x);
 }
 
+// Without its sign.
+/** @param {Numbers} numbers */
+export const largestNumber = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+
 /** @param {string} text */
 const withMinusSign = (text) => text.replace("-", "−");
 

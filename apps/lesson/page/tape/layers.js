@@ -86,11 +86,3 @@ export function addendsOf(program, gradient, isWhole = true) {
   if (isOther || !op || !isAccumulation(op)) return [gradient];
   return op.inputs.flatMap((value) => addendsOf(program, value, false));
 }
-
-// The gradients that are added up to this one.
-/** @param {Program} program @param {number} gradient @returns {number[]} */
-export function gradientTerms(program, gradient) {
-  const op = program.makers[gradient];
-  if (!op || !isAccumulation(op)) return [gradient];
-  return op.inputs.flatMap((each) => gradientTerms(program, each));
-}

@@ -1,22 +1,33 @@
 // Mistakes that people make in a backward pass, planted in that of a tape: forward, and with it the
 // loss, stays right, so that differences of the loss tell the true derivatives.
 import { Draft } from "./draft.js";
-import { attentionLayers, backwardOf, gradientTerms, gradientOfValue, residualAdditions } from "./layers.js";
+import { addendsOf, attentionLayers, backwardOf, gradientOfValue, residualAdditions } from "./layers.js";
+import { largestNumber } from "../ops/numbers.js";
 import { cutResidualGradient } from "./settings.js";
 
 /** @param {Program} program @param {string} scope */
 const layerAt = (program, scope) => attentionLayers(program, scope)[0];
+
+// The backward ops of one name, of an op of a layer.
+/** @type {(find: (layer: AttentionOps) => Op, name: string) => Mistake["place"]} */
+const backwardOps = (find, name) => (program, scope) => {
+  const layer = layerAt(program, scope);
+  const forward = layer && find(layer);
+  const ops = forward ? backwardOf(program, forward, name) : [];
+  return ops.length > 0 ? ops : null;
+};
+
+/** @type {Mistake["change"]} */
+const passAllOn = (draft, ops) => {
+  for (const { id, inputs } of ops) draft.passOn(id, inputs[0]);
+};
 
 // Each finds what it changes in a program, or null where there is no place for it; change(draft,
 // place) plants it.
 /** @type {Mistake} */
 const forgottenScale = {
   id: "scale",
-  place(program, scope) {
-    const layer = layerAt(program, scope);
-    const ops = layer?.scale ? backwardOf(program, layer.scale, "scale") : [];
-    return ops.length > 0 ? ops : null;
-  },
+  place: backwardOps(({ scale }) => scale, "scale"),
   change(draft, ops) {
     for (const { id } of ops) draft.replaceOp(id, { attributes: { factor: 1 } });
   },
@@ -24,31 +35,11 @@ const forgottenScale = {
 
 // The weights are 0 where the mask hides, and with them dS: this one does no harm.
 /** @type {Mistake} */
-const forgottenMask = {
-  id: "mask",
-  place(program, scope) {
-    const layer = layerAt(program, scope);
-    const ops = layer?.mask ? backwardOf(program, layer.mask, "masked_fill") : [];
-    return ops.length > 0 ? ops : null;
-  },
-  change(draft, ops) {
-    for (const { id, inputs } of ops) draft.passOn(id, inputs[0]);
-  },
-};
+const forgottenMask = { id: "mask", place: backwardOps(({ mask }) => mask, "masked_fill"), change: passAllOn };
 
 // dS = P (dP - Σ P dP) without the sum.
 /** @type {Mistake} */
-const forgottenRowSum = {
-  id: "row_sum",
-  place(program, scope) {
-    const layer = layerAt(program, scope);
-    const ops = layer ? backwardOf(program, layer.softmax, "sub") : [];
-    return ops.length > 0 ? ops : null;
-  },
-  change(draft, ops) {
-    for (const { id, inputs } of ops) draft.passOn(id, inputs[0]);
-  },
-};
+const forgottenRowSum = { id: "row_sum", place: backwardOps(({ softmax }) => softmax, "sub"), change: passAllOn };
 
 // dK = dS Q, where it is dSᵀ Q. Shapes tell it where there are more keys than queries, or fewer.
 /** @type {Mistake} */
@@ -84,7 +75,7 @@ const overwrittenGradient = {
       .flatMap((op) => op.inputs);
     for (const x of inputs) {
       const gradient = gradientOfValue(program, x);
-      const terms = gradient === null ? [] : gradientTerms(program, gradient);
+      const terms = gradient === null ? [] : addendsOf(program, gradient);
       const isOfQueries = (/** @type {number} */ term) => queries.has(program.ops[program.makers[term]?.backward_of]);
       const kept = terms.find(isOfQueries);
       if (terms.length > 1 && kept !== undefined) return { op: program.makers[gradient], kept };
@@ -148,9 +139,6 @@ export function comparerOf(right, wrong) {
 const rightWithin = 1e-9;
 // What rounding leaves of a gradient that is 0, like that of the bias of keys.
 const roundingShare = 1e-12;
-
-/** @param {Numbers} numbers */
-const largestNumber = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
 /** @param {Numbers} right @param {Numbers} wrong @param {number} noise */
 function comparedNumbers(right, wrong, noise) {
