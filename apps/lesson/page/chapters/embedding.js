@@ -67,11 +67,10 @@ function tableOf(anatomy, stack, vocabulary) {
 // What makes vectors of a picture's patches, and the class token before these or before tokens.
 function patchParts(anatomy) {
   const weight = anatomy.at("patch_embedding.weight");
-  const rows = [
-    ["b_E", anatomy.at("patch_embedding.bias")],
-    ["c", anatomy.at("class_token")],
+  const parts = [
+    sequencePart("W_E", weight, null, "w"),
+    sequencePart("b_E", anatomy.at("patch_embedding.bias"), null, "w"),
+    sequencePart("c", anatomy.at("class_token"), null, "w"),
   ];
-  const isThere = ({ value }) => value !== undefined;
-  const vectors = rows.map(([symbol, value]) => ({ symbol, value, look: "rows", family: "w" }));
-  return [sequencePart("W_E", weight, null, "w"), ...vectors].filter(isThere);
+  return parts.filter(({ value }) => value !== undefined);
 }

@@ -1,6 +1,6 @@
 // The feed-forward layer: up, an activation, down.
 import { shareThrough } from "./ledgers.js";
-import { ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
+import { linearShown, ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
 
 export const upChapter = {
   id: "up",
@@ -47,26 +47,12 @@ export const downChapter = {
     linearStep(facts, { value: facts.layer.feedForward, source: "G", letter: "2", symbol: "F" }),
 };
 
-function linearStep({ anatomy, queries }, { value, source, letter, symbol, family = "f" }) {
+function linearStep({ anatomy, queries }, { value, source, letter, symbol }) {
   const linear = value === undefined ? null : anatomy.linearBehind(value);
   if (!linear) return null;
-  const top = partsOfLinear(linear, `_${letter}`);
   const { scope } = anatomy.maker(value);
   const way = { scope, path: letter, symbol: source, x: linear.x, rowNames: queries };
-  const share = shareThrough(anatomy, way); // where a residual reads the same x
-  const left = sequencePart(source, linear.x, queries, family);
-  return {
-    layout: {
-      kind: "product",
-      left: share ? { ...left, gradientPart: share } : left,
-      top,
-      result: sequencePart(symbol, value, queries, family),
-    },
-    forward: [`${symbol} = ${source} W_${letter}${top.length > 1 ? ` + b_${letter}` : ""}`],
-    backward: [
-      `dW_${letter} = ${source}^T d${symbol}`,
-      ...(top.length > 1 ? [`db_${letter} = colsum(d${symbol})`] : []),
-      `${share?.symbol ?? `d${source}`} = d${symbol} W_${letter}^T`,
-    ],
-  };
+  const gradientPart = shareThrough(anatomy, way); // where a residual reads the same x
+  const left = { ...sequencePart(source, linear.x, queries, "f"), gradientPart };
+  return linearShown(left, partsOfLinear(linear, `_${letter}`), sequencePart(symbol, value, queries, "f"));
 }

@@ -21,9 +21,10 @@ export const ledgerChapter = {
       .map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
     const known = shares.filter(({ use }) => use);
     if (known.length < 2 || known.length !== shares.length) return null;
-    const residual = shares.length < addendsOf(anatomy.program, gradient).length ? [{ name: "dR", value: past }] : [];
+    const residual = shares.length < addendsOf(anatomy.program, gradient).length ? [{ symbol: "dR", value: past }] : [];
     const sumPart = residual.length > 0 ? ofQuantity("stream", [sequencePart("R", sum, queries)]) : [];
     const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
+    const partOf = (way) => sharePart(anatomy, { ...way, x, rowNames: queries });
     const parts = inOrder.map(({ use, value }) => ({
       symbol: `${letters[use].toUpperCase()}_{all}`,
       value: ownValue(layer, letters[use]),
@@ -31,24 +32,17 @@ export const ledgerChapter = {
       band: anatomy.shape(layer[letters[use]])[3],
       family: letters[use],
       rowNames: queries,
-      gradientPart: sharePart(anatomy, {
-        symbol: "X",
-        path: letters[use],
-        x,
-        value,
-        rowNames: queries,
-        family: letters[use],
-      }),
+      gradientPart: partOf({ symbol: "X", path: letters[use], value, family: letters[use] }),
     }));
-    const shareSymbols = parts.map(({ gradientPart }) => gradientPart.symbol);
+    const summed = [...parts.map(({ gradientPart }) => gradientPart), ...residual];
     return {
       layout: {
         kind: "stack",
         parts: [...ofQuantity("stream", [sequencePart("X", x, queries)]), ...parts, ...sumPart],
       },
-      shares: [...inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })), ...residual],
+      shares: summed,
       total: gradient,
-      backward: [`dX = ${[...shareSymbols, ...residual.map(({ name }) => name)].join(" + ")}`],
+      backward: [`dX = ${summed.map(({ symbol }) => symbol).join(" + ")}`],
       invariants: ["sum_of_paths"],
     };
   },
@@ -70,27 +64,21 @@ export const ledgerOfMemoryChapter = {
     });
     if (shares.length < 2 || shares.some((share) => !share)) return null;
     shares.reverse(); // as they were read
+    const partOf = (way) => sharePart(anatomy, { ...way, x, rowNames: keys });
     const parts = shares.map(({ letter, number, value, made }) => ({
       symbol: `${letter.toUpperCase()}_{all,${number}}`,
       value: made,
       look: "heads",
       family: letter,
       rowNames: keys,
-      gradientPart: sharePart(anatomy, {
-        symbol: "X_{enc}",
-        path: `${letter},${number}`,
-        x,
-        value,
-        rowNames: keys,
-        family: letter,
-      }),
+      gradientPart: partOf({ symbol: "X_{enc}", path: `${letter},${number}`, value, family: letter }),
     }));
     return {
       layout: {
         kind: "stack",
         parts: [...ofQuantity("stream", [sequencePart("X_{enc}", x, keys)]), ...parts],
       },
-      shares: shares.map(({ letter, number, value }) => ({ name: `dX_enc,${letter},${number}`, value })),
+      shares: parts.map(({ gradientPart }) => gradientPart),
       total: gradient,
       backward: [`dX_{enc} = ${parts.map(({ gradientPart }) => gradientPart.symbol).join(" + ")}`],
       invariants: ["sum_of_paths"],
@@ -118,15 +106,9 @@ export const ledgerOfInputChapter = {
     return {
       layout: {
         kind: "stack",
-        parts: [
-          ...ofQuantity("stream", [sequencePart("X_{in}", layer.input, queries), residual]),
-          normed,
-        ],
+        parts: [...ofQuantity("stream", [sequencePart("X_{in}", layer.input, queries), residual]), normed],
       },
-      shares: [
-        { name: "dR", value: past },
-        { name: "dX_in,norm", value: through },
-      ],
+      shares: [{ symbol: "dR", value: past }, gradientPart],
       total: gradient,
       forward: ["R = X_{in} + Y"],
       backward: ["dX_{in} = dR + dX_{in,norm}"],

@@ -1,6 +1,6 @@
 // Logits and the loss, where the way back begins.
 import { sharePart, sharesOfUses } from "./ledgers.js";
-import { partsOfLinear, sequencePart } from "./parts.js";
+import { linearShown, partsOfLinear, sequencePart } from "./parts.js";
 import { invariantHolds } from "../lesson/premises.js";
 
 export const logitsChapter = {
@@ -22,23 +22,8 @@ export const logitsChapter = {
       quantity: undefined,
       columnNames: vocabulary,
     };
-    return {
-      layout: {
-        kind: "product",
-        left: sequencePart("H", linear.x, rowNames),
-        top: [share ? { ...weight, gradientPart: share } : weight, ...bias],
-        result: {
-          ...sequencePart("logits", logits, rowNames, "p"),
-          columnNames: vocabulary,
-        },
-      },
-      forward: [`logits = H W${bias.length > 0 ? " + b" : ""}`],
-      backward: [
-        `${share ? share.symbol : "dW"} = H^T dlogits`,
-        ...(bias.length > 0 ? ["db = colsum(dlogits)"] : []),
-        "dH = dlogits W^T",
-      ],
-    };
+    const result = { ...sequencePart("logits", logits, rowNames, "p"), columnNames: vocabulary };
+    return linearShown(sequencePart("H", linear.x, rowNames), [{ ...weight, gradientPart: share }, ...bias], result);
   },
 };
 
@@ -53,10 +38,7 @@ export const lossChapter = {
     const op = anatomy.program.ops.find((each) => each.op === "cross_entropy");
     if (logits === undefined || loss === undefined || !op || !isLastStack(facts)) return null;
     const rowNames = logitRows(facts, logits);
-    const part = {
-      ...sequencePart("logits", logits, rowNames, "p"),
-      columnNames: vocabulary,
-    };
+    const part = { ...sequencePart("logits", logits, rowNames, "p"), columnNames: vocabulary };
     const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
     const [shares, apart] = ["softmax", "sub"].map(made);
     const inner = (symbol, value, hue) => ({
@@ -98,7 +80,4 @@ const isLastStack = ({ layer }) => layer.stack !== "encoder.";
 
 // A classifier has one row of logits, for the picture.
 const logitRows = ({ anatomy, queries }, logits) =>
-  anatomy.shape(logits).reduce((size, n) => size * n, 1) ===
-  anatomy.shape(logits)[anatomy.shape(logits).length - 1]
-    ? null
-    : queries;
+  anatomy.shape(logits).slice(0, -1).every((n) => n === 1) ? null : queries;

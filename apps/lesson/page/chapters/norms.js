@@ -79,16 +79,11 @@ function normStepOf({ anatomy, queries }, { value, from, to, letter = "" }) {
   const share = shareThrough(anatomy, way);
   const back = share?.symbol ?? `d${from}`;
   const parts = [
-    share ? { ...input, gradientPart: share } : input,
-    { symbol: `g${letter}`, value: norm.weight, look: "rows", family: "w" },
-    norm.bias !== undefined && {
-      symbol: `b${letter}`,
-      value: norm.bias,
-      look: "rows",
-      family: "w",
-    },
+    { ...input, gradientPart: share },
+    sequencePart(`g${letter}`, norm.weight, null, "w"),
+    sequencePart(`b${letter}`, norm.bias, null, "w"),
     sequencePart(to, value, queries),
-  ].filter(Boolean);
+  ].filter((part) => part.value !== undefined);
   const g = `g${letter}`;
   const deviation = isLayerNorm ? "√(σ^2 + ε)" : `√(rowmean(${from}^2) + ε)`;
   const mean = isLayerNorm ? ` - rowmean(${g} ∘ d${to})` : "";

@@ -1,6 +1,6 @@
 // What attention gives: the weighted sum of each head, the heads side by side, and the mixture of these.
 import { arcsOf } from "./arcs.js";
-import { ofQuantity, partsOfLinear, partsOfScores } from "./parts.js";
+import { linearShown, ofQuantity, partsOfLinear, partsOfScores, sequencePart } from "./parts.js";
 import { hiddenCellsStopAtSoftmax } from "../lesson/premises.js";
 
 export const sumChapter = {
@@ -18,17 +18,8 @@ export const sumChapter = {
       layout: {
         kind: "product",
         left: weights,
-        top: ofQuantity("values", [
-          { symbol: "V", value: layer.v, look: "head", family: "v", rowNames: keys },
-        ]),
-        result: {
-          symbol: "O",
-          value: layer.heads,
-          look: "map",
-          family: "o",
-          quantity: "values",
-          rowNames: queries,
-        },
+        top: [{ symbol: "V", value: layer.v, look: "head", family: "v", quantity: "values", rowNames: keys }],
+        result: { symbol: "O", value: layer.heads, look: "map", family: "o", quantity: "values", rowNames: queries },
       },
       forward: ["O = P V"],
       backward: ["dP = dO V^T", "dV = P^T dO"],
@@ -47,14 +38,7 @@ export const concatChapter = {
         kind: "stack",
         parts: ofQuantity("heads", [
           { symbol: "O", value: layer.heads, look: "map", family: "o", rowNames: queries },
-          {
-            symbol: "C",
-            value: layer.concatenated,
-            look: "rows",
-            band: width,
-            family: "o",
-            rowNames: queries,
-          },
+          { ...sequencePart("C", layer.concatenated, queries, "o"), band: width },
         ]),
       },
       forward: ["C = [O_0 O_1 …]"],
@@ -70,24 +54,7 @@ export const outputChapter = {
   step({ anatomy, layer, queries, width }) {
     const linear = anatomy.linearBehind(layer.output);
     if (!linear) return null;
-    const result = { symbol: "Y", value: layer.output, look: "rows", family: "y", rowNames: queries };
-    const top = partsOfLinear(linear, "_o");
-    return {
-      layout: {
-        kind: "product",
-        left: {
-          symbol: "C",
-          value: linear.x,
-          look: "rows",
-          band: width,
-          family: "o",
-          rowNames: queries,
-        },
-        top,
-        result,
-      },
-      forward: [`Y = C W_o${top.length > 1 ? " + b_o" : ""}`],
-      backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(top.length > 1 ? ["db_o = colsum(dY)"] : [])],
-    };
+    const left = { ...sequencePart("C", linear.x, queries, "o"), band: width };
+    return linearShown(left, partsOfLinear(linear, "_o"), sequencePart("Y", layer.output, queries, "y"));
   },
 };

@@ -19,6 +19,21 @@ export const partsOfLinear = (linear, letter, more = {}) =>
     { symbol: `b${letter}`, value: linear.bias, look: "rows", family: "w", ...more },
   ].filter(({ value }) => value !== undefined);
 
+// The matrices and rules of Y = X W + b; of X and W the gradient may be a share, that of this use.
+export function linearShown(left, top, result) {
+  const [weight, bias] = top;
+  const back = ({ symbol, gradientPart }) => gradientPart?.symbol ?? `d${symbol}`;
+  return {
+    layout: { kind: "product", left, top, result },
+    forward: [`${result.symbol} = ${left.symbol} ${weight.symbol}${bias ? ` + ${bias.symbol}` : ""}`],
+    backward: [
+      `${back(weight)} = ${left.symbol}^T d${result.symbol}`,
+      ...(bias ? [`d${bias.symbol} = colsum(d${result.symbol})`] : []),
+      `${back(left)} = d${result.symbol} ${weight.symbol}^T`,
+    ],
+  };
+}
+
 export const ofQuantity = (quantity, parts) => parts.map((part) => ({ ...part, quantity }));
 
 // Scores, from the product to the weights, of one head.

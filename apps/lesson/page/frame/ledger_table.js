@@ -12,26 +12,21 @@ export function ledgerTable(app) {
   const { tape, step } = app.lesson;
   const total = tape.values[step.total].data;
   const square = dot(total, total);
-  const lines = step.shares.map(({ name, value }) => {
+  const lines = step.shares.map(({ symbol, value }) => {
     const { data } = tape.values[value];
     const share = square > 0 ? dot(data, total) / square : 0;
-    return line(name, Math.sqrt(dot(data, data)), share);
+    return line(formula(symbol), Math.sqrt(dot(data, data)), share);
   });
-  const sum = line("sum", Math.sqrt(square), square > 0 ? 1 : 0);
+  const sum = line(say("ledger.sum"), Math.sqrt(square), square > 0 ? 1 : 0);
   sum.className = "sum";
   return tableElement("ledger", [...["path", "norm", "share"].map((key) => say(`ledger.${key}`)), ""], [...lines, sum]);
 }
 
 function line(name, norm, share) {
-  const isSum = name === "sum";
   return element(
     "tr",
     {},
-    element(
-      "th",
-      { scope: "row" },
-      isSum ? say("ledger.sum") : formula(name.replace(/_([\w,]+)/, "_{$1}")),
-    ),
+    element("th", { scope: "row" }, name),
     element("td", { text: shortNumber(norm) }),
     element("td", { text: shortNumber(share) }),
     element(
