@@ -8,7 +8,6 @@ const truth = (yes) => (yes ? 1 : 0);
 /** @param {(x: number, attributes: Attributes) => number} f @returns {OpKind} */
 function choice(f) {
   return {
-    /** @param {OpNode} node */
     run: ({ inputs: [x], attributes }) => x.data.map((number) => f(number, attributes)),
     readers: () => [],
   };

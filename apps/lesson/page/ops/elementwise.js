@@ -21,12 +21,10 @@ function elementwise(run, formula) {
     opens: true,
     byRows: true,
     run,
-    /** @param {OpNode} node @param {number} index */
     cell(node, index) {
       const cells = node.inputs.map((input) => Expression.cell(input.value, index));
       return formula(cells, node.attributes);
     },
-    /** @param {OpNode} node @param {number} input @param {number} index */
     readers: (node, input, index) => [index],
   };
 }

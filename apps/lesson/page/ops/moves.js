@@ -16,7 +16,6 @@ function gathering(sourcesOf) {
   return {
     opens: true,
     moves: true,
-    /** @param {OpNode} node */
     run(node) {
       const x = node.inputs[0].data;
       const sources = sourcesOf(node);
@@ -24,12 +23,10 @@ function gathering(sourcesOf) {
       for (let i = 0; i < y.length; i++) if (sources[i] >= 0) y[i] = x[sources[i]];
       return y;
     },
-    /** @param {OpNode} node @param {number} index */
     cell(node, index) {
       const source = sourcesOf(node)[index];
       return source < 0 ? Expression.number(0) : Expression.cell(node.inputs[0].value, source);
     },
-    /** @param {OpNode} node @param {number} input @param {number} index */
     readers: (node, input, index) => indicesOf(sourcesOf(node), index),
   };
 }
@@ -45,7 +42,6 @@ function scattering(targetsOf, { moves = false } = {}) {
     opens: true,
     moves,
     adds: !moves,
-    /** @param {OpNode} node */
     run(node) {
       const y = new Float64Array(sizeOf(node.shape));
       node.inputs.forEach(({ data: x }, input) => {
@@ -54,7 +50,6 @@ function scattering(targetsOf, { moves = false } = {}) {
       });
       return y;
     },
-    /** @param {OpNode} node @param {number} index */
     cell(node, index) {
       const cells = node.inputs.flatMap((x, input) =>
         indicesOf(targetsOf(node, input), index).map((i) => Expression.cell(x.value, i)),
@@ -62,7 +57,6 @@ function scattering(targetsOf, { moves = false } = {}) {
       if (cells.length === 0) return Expression.number(0);
       return cells.length === 1 ? cells[0] : Expression.sum(cells);
     },
-    /** @param {OpNode} node @param {number} input @param {number} index */
     readers(node, input, index) {
       const target = targetsOf(node, input)[index];
       return target < 0 ? [] : [target];

@@ -127,7 +127,6 @@ function normOp({ centered }) {
   return {
     byRows: true,
     rowInputs: [0],
-    /** @param {OpNode} node */
     run({ inputs: [x, weight, bias], attributes: { epsilon } }) {
       const y = new Float64Array(x.data.length);
       forEachRow(x, (start, width) => {
@@ -139,7 +138,6 @@ function normOp({ centered }) {
       });
       return y;
     },
-    /** @param {OpNode} node @param {number} index */
     cell({ inputs: [x, weight, bias], attributes: { epsilon } }, index) {
       const { cells, column, width } = rowOf(x, index);
       const count = Expression.number(width);

@@ -16,7 +16,6 @@ function turnOf({ shape: [, length, heads, width], attributes }, index, sign) {
 function rotaryOp(sign) {
   return {
     opens: true,
-    /** @param {OpNode} node */
     run(node) {
       const x = node.inputs[0].data;
       const y = new Float64Array(x.length);
@@ -29,7 +28,6 @@ function rotaryOp(sign) {
       }
       return y;
     },
-    /** @param {OpNode} node @param {number} index */
     cell(node, index) {
       const { value } = node.inputs[0];
       const even = index - (index % 2);
@@ -41,7 +39,6 @@ function rotaryOp(sign) {
       if (index === even) return Expression.difference(turned("cos", first), turned("sin", second));
       return Expression.sum([turned("sin", first), turned("cos", second)]);
     },
-    /** @param {OpNode} node @param {number} input @param {number} index */
     readers: (node, input, index) => [index - (index % 2), index - (index % 2) + 1],
   };
 }
@@ -69,7 +66,6 @@ function scanSizes({ inputs: [x, weight, first], attributes }) {
 /** @param {Scan} options @returns {OpKind} */
 function scanOp({ step, formula }) {
   return {
-    /** @param {OpNode} node */
     run(node) {
       const [{ data: x }, { data: weight }, { data: first }] = node.inputs;
       const sizes = scanSizes(node);
@@ -98,7 +94,6 @@ function scanOp({ step, formula }) {
       }
       return states;
     },
-    /** @param {OpNode} node @param {number} index */
     cell(node, index) {
       const [x, weight, first] = node.inputs;
       const sizes = scanSizes(node);
@@ -124,7 +119,6 @@ function scanOp({ step, formula }) {
       return formula(a, before, hidden, index % state);
     },
     // What the next step reads of the states is not counted: only what comes from the inputs.
-    /** @param {OpNode} node @param {number} input @param {number} index */
     readers(node, input, index) {
       const sizes = scanSizes(node);
       const { batch, length, gateWidth, hidden, state, reverse } = sizes;
