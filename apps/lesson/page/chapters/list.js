@@ -24,8 +24,7 @@ import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
 import { prologueChapter } from "./prologue.js";
 import { headsChapter, keyChapter, queryChapter, valueChapter } from "./projections.js";
 import { residualChapter, secondResidualChapter } from "./residuals.js";
-import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter } from "./scores.js";
-import { softmaxChapter } from "./softmax.js";
+import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter, softmaxChapter } from "./scores.js";
 import { trainingChapter } from "./training.js";
 import { sequenceNames, vocabularyNames } from "../lesson/sequences.js";
 

@@ -1,9 +1,11 @@
-// The scores of one head: the product, its scale, a bias of positions, the mask.
+// The scores of one head: the product, its scale, a bias of positions, the mask, the softmax with the exponentials on the way.
+import { budgetOf } from "./budget.js";
 import { geometryOf } from "./geometry.js";
 import { partsOfScores } from "./parts.js";
 import { rulesOf } from "../tape/settings.js";
 import {
   hiddenCellsStopAtSoftmax,
+  invariantHolds,
   isMultiple,
   isOneByDistance,
   isRowZero,
@@ -112,3 +114,29 @@ function ruleOfMask(anatomy, { masked }) {
   const reason = causal ? "causal" : window > 0 ? "window" : "padding";
   return { hidden: rules.filter(Boolean).join(" ∨ "), reason };
 }
+
+export const softmaxChapter = {
+  id: "softmax",
+  hasExercises: true,
+  questions: [{ key: "softmax.zero_sums", holds: (lesson) => invariantHolds(lesson, "rows_of_scores") }],
+  step(facts) {
+    const { anatomy, layer } = facts;
+    const { masked, weights } = partsOfScores(facts);
+    const inner = anatomy.softmaxBackward(layer.weights);
+    const exponentials = {
+      ...masked,
+      symbol: "E",
+      hue: "share",
+      quantity: undefined,
+      derived: "exponentials",
+      gradientPart: inner && { ...masked, symbol: "P∘dP", value: inner.product, isGradient: true },
+    };
+    return {
+      drawing: budgetOf,
+      layout: { kind: "stack", parts: [masked, exponentials, weights] },
+      forward: [`E = exp(${masked.symbol} - rowmax(${masked.symbol}))`, "P = E / rowsum(E)"],
+      backward: [`d${masked.symbol} = P ∘ (dP - rowsum(P ∘ dP))`],
+      invariants: ["rows_of_weights", "rows_of_scores", "two_sums", "nothing_above"],
+    };
+  },
+};

@@ -53,6 +53,12 @@ function routeButtons(app) {
 
 function chapter(app, { group, steps }) {
   const isOpen = steps.includes(app.lesson.step);
+  const link = (step, text) =>
+    element("a", {
+      href: app.addressOf({ step: step.id, cell: null }),
+      "aria-current": step === app.lesson.step ? "step" : null,
+      text,
+    });
   return element(
     "li",
     { class: isOpen ? "open" : null },
@@ -61,19 +67,7 @@ function chapter(app, { group, steps }) {
       href: app.addressOf({ step: steps[0].id, cell: null }),
       text: say(`group.${group}`),
     }),
-    isOpen ? element("ol", {}, steps.map((step) => item(app, step))) : null,
-  );
-}
-
-function item(app, step) {
-  return element(
-    "li",
-    {},
-    element("a", {
-      href: app.addressOf({ step: step.id, cell: null }),
-      "aria-current": step === app.lesson.step ? "step" : null,
-      text: stepText(step).name,
-    }),
+    isOpen ? element("ol", {}, steps.map((step) => element("li", {}, link(step, stepText(step).name)))) : null,
   );
 }
 

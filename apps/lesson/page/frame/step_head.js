@@ -3,13 +3,13 @@ import { buttonElement, selectElement } from "./elements.js";
 import { caseBanner } from "../chapters/detective.js";
 import { neighbours } from "./contents.js";
 import { element, saveText } from "../../../report/page/dom.js";
+import { formula } from "../../../report/page/formula.js";
 import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger_table.js";
 import { mistakeNote } from "./mistake_note.js";
 import { layerName } from "../lesson/layer_name.js";
 import { numpyScript } from "../matrix/numpy_script.js";
 import { withTerms } from "./terms.js";
-import { whatPasses } from "./way_back.js";
 import { say, stepText } from "../texts/say.js";
 
 export function stepHead(app) {
@@ -101,4 +101,30 @@ function questionOf(app) {
     element("summary", { text: say(`${question.key}.ask`) }),
     element("p", {}, withTerms(app, say(`${question.key}.answer`))),
   );
+}
+
+// On the way back: of a step what arrives, and what leaves.
+// By the tape: what none of the other gradients here went into has arrived.
+export function whatPasses(lesson) {
+  const gradients = lesson.matrices().map(({ backward }) => backward);
+  const shown = gradients.filter((backward) => backward?.symbol.startsWith("d"));
+  if (shown.length < 2) return null;
+  const values = new Set(shown.map(({ value }) => value));
+  const isMade = (matrix, i) =>
+    matrix.derived || shown.slice(i + 1).some(({ value }) => value === matrix.value) || isMadeOf(lesson, matrix.value, values);
+  const leaving = shown.filter(isMade);
+  const arriving = shown.filter((matrix) => !leaving.includes(matrix));
+  const list = (matrices) => matrices.flatMap(({ symbol }, i) => [i > 0 ? ", " : "", formula(symbol)]);
+  const line = (key, matrices) => element("p", {}, element("strong", { text: `${say(key)}: ` }), list(matrices));
+  return element("div", { class: "what-passes" }, line("route.arrives", arriving), line("route.leaves", leaving));
+}
+
+// Whether a gradient was computed from one of `values`, with no gradient of another value on the way.
+function isMadeOf({ tape: { program } }, gradient, values) {
+  const isOnWay = (value) => program.gradientOf[value].length === 0;
+  const visit = (value) => {
+    const op = program.makers[value];
+    return Boolean(op?.backward) && op.inputs.some((each) => values.has(each) || (isOnWay(each) && visit(each)));
+  };
+  return visit(gradient);
 }

@@ -2,8 +2,7 @@
 import { Anatomy } from "./anatomy.js";
 import { Expression } from "../ops/expression.js";
 import { Forms } from "../tape/forms.js";
-import { hiddenCellOf } from "./hidden_cell.js";
-import { cellIn, gridOf } from "./looks.js";
+import { cellIn, gridOf, indexIn } from "./looks.js";
 import { giveCommonScales, matrixOf } from "./matrices.js";
 import { keyOf, symbolText } from "./symbols.js";
 import { textsNow } from "./prompt.js";
@@ -111,17 +110,29 @@ export class Lesson {
     return this.coveredOnStage ?? this.state.exercise ?? null;
   }
 
-  // Whether it is the cell of an exercise.
+  // Whether it is that cell, whose number no place of the page may tell.
   isHidden(value, index) {
     const { covered: exercise } = this;
     if (!exercise) return false;
     const { layer, head } = this.state;
     const key = JSON.stringify([layer, head, this.step.id, exercise]);
     if (this.hidden?.key !== key || this.hidden.chapters !== this.chapters) {
-      this.hidden = { key, chapters: this.chapters, cell: hiddenCellOf(this) };
+      this.hidden = { key, chapters: this.chapters, cell: this.hiddenCell(exercise) };
     }
     const { cell } = this.hidden;
     return cell?.value === value && cell.index === index;
+  }
+
+  // {value, index} of it, or null. The step that is open comes first, as it says what a name means.
+  hiddenCell({ key, row, column }) {
+    for (const step of [this.step, ...this.chapters.steps]) {
+      for (const { part, value, symbol } of partsOf(step).flatMap((each) => shownOf(this.anatomy, each))) {
+        if (keyOf(symbol) !== key) continue;
+        const grid = gridOf(part, this.anatomy.shape(part.value), this.state.head, this.heads);
+        return row < grid.rows && column < grid.columns ? { value, index: indexIn(grid, row, column) } : null;
+      }
+    }
+    return null;
   }
 
   // Where the chapters of this layer show a value, those of the step that is open first.
