@@ -11,6 +11,7 @@ export function editorOf(app, matrix, row, column) {
   const index = matrix.index(row, column);
   const number = matrix.number(row, column);
   if (!Number.isFinite(number)) return null;
+  const edit = (wanted) => app.edit([{ value: matrix.value, index, number: wanted }]);
   const input = element("input", {
     type: "number",
     step: "any",
@@ -19,19 +20,19 @@ export function editorOf(app, matrix, row, column) {
   });
   const put = (event) => {
     event.preventDefault();
-    if (Number.isFinite(input.valueAsNumber)) app.edit(matrix.value, index, input.valueAsNumber);
+    if (Number.isFinite(input.valueAsNumber)) edit(input.valueAsNumber);
   };
   const handle = buttonElement("↕", null, {
     class: "drag",
     title: say("edit.drag"),
     "aria-label": say("edit.drag"),
     on: {
-      pointerdown: (event) => dragNumber(app, event, { matrix, index, number }),
+      pointerdown: (event) => dragNumber(event, { number, size: matrix.size, root: app.root, edit }),
       keydown: (event) => {
         const steps = { ArrowUp: 1, ArrowDown: -1 }[event.key];
         if (!steps) return;
         event.preventDefault();
-        app.edit(matrix.value, index, moved(number, steps, matrix.size));
+        edit(moved(number, steps, matrix.size));
         /** @type {HTMLElement} */ (document.querySelector(".edit .drag"))?.focus();
       },
     },
@@ -47,7 +48,7 @@ export function editorOf(app, matrix, row, column) {
       input,
       handle,
       element("button", { type: "submit", text: say("edit.put_in") }),
-      isEdited ? buttonElement(say("edit.undo"), () => app.undoEdit(matrix.value, index)) : null,
+      isEdited ? buttonElement(say("edit.undo"), () => edit(undefined)) : null,
     ),
   );
 }
@@ -60,14 +61,14 @@ function moved(number, steps, size) {
 }
 
 // As long as the pointer is down, the number follows it, and everything after the number.
-function dragNumber(app, event, { matrix, index, number }) {
+function dragNumber(event, { number, size, root, edit }) {
   event.preventDefault();
   const from = event.clientY;
   let wanted = number;
-  const edit = () => app.edit(matrix.value, index, wanted);
+  const put = () => edit(wanted);
   const follow = (moveEvent) => {
-    wanted = moved(number, Math.round((from - moveEvent.clientY) / 4), matrix.size);
-    beforeNextFrame(app.root, edit);
+    wanted = moved(number, Math.round((from - moveEvent.clientY) / 4), size);
+    beforeNextFrame(root, put);
   };
   followPointer(follow);
 }

@@ -109,7 +109,7 @@ function drawnPlane(app, { arrows, query, key, pull, reach }) {
 
 // Dragging, and arrow keys.
 function listen(app, tip, { cells }, { svg, scale, reach }) {
-  const moveTo = (numbers) => app.editAll(cells.map(({ value, index }, c) => ({ value, index, number: numbers[c] })));
+  const moveTo = (numbers) => app.edit(cells.map(({ value, index }, c) => ({ value, index, number: numbers[c] })));
   tip.addEventListener("pointerdown", (event) => {
     event.preventDefault();
     const box = svg().getBoundingClientRect();

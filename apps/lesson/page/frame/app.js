@@ -214,28 +214,20 @@ export class App {
     if (now?.key === cell.key && now.row === cell.row && now.column === cell.column) return;
     this.lesson.state = { ...state, cell };
     clearTimeout(this.addressTimer);
-    this.addressTimer = setTimeout(() => this.writeState(), addressDelay);
+    const write = () => setAddress(writeAddress(this.lesson.state), { replace: true });
+    this.addressTimer = setTimeout(write, addressDelay); // browsers do not like to be told of every key
     this.showCell();
-  }
-
-  // Browsers do not like to be told of every key.
-  writeState() {
-    setAddress(writeAddress(this.lesson.state), { replace: true });
   }
 
   showCell() {
     this.marks = this.panel.show();
     this.drawing?.show();
-    this.mark();
+    if (this.marks) this.steps.mark(this.marks);
   }
 
   // Lights up other cells for as long as they are pointed at.
   point(cells) {
     this.steps.mark(cells ? { ...this.marks, lit: cells, fed: [] } : this.marks);
-  }
-
-  mark() {
-    if (this.marks) this.steps.mark(this.marks);
   }
 
   goToCell(value, index) {
@@ -249,19 +241,11 @@ export class App {
     this.steps.mapOf(state.cell.key)?.cell.focus({ preventScroll: true });
   }
 
-  edit(value, index, number) {
-    this.editAll([{ value, index, number }]);
-  }
-
-  editAll(edits) {
-    const isNew = (each) => edits.every(({ value, index }) => each.value !== value || each.index !== index);
-    this.go({ edits: [...this.lesson.state.edits.filter(isNew), ...edits] }, { replace: true });
-  }
-
-  undoEdit(value, index) {
-    const { edits } = this.lesson.state;
-    const left = edits.filter((each) => each.value !== value || each.index !== index);
-    this.go({ edits: left }, { replace: true });
+  // Other numbers in these cells: [{value, index, number}]; without a number, that before.
+  edit(cells) {
+    const isOther = (each) => cells.every(({ value, index }) => each.value !== value || each.index !== index);
+    const edits = cells.filter(({ number }) => number !== undefined);
+    this.go({ edits: [...this.lesson.state.edits.filter(isOther), ...edits] }, { replace: true });
   }
 
   keyPressed(event) {
