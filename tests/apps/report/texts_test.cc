@@ -241,7 +241,7 @@ TEST(TextsTest, EveryFormThatAPageOffersHasAName) {
 }
 
 TEST(TextsTest, EveryChapterHasANameAndSaysWhatItIsAndWhy) {
-  static const std::regex kChapter("id: \"(\\w+)\",\\s*group: \"\\w+\",(?:\\s*texts: \"(\\w+)\")?"),
+  static const std::regex kChapter("Chapter = \\{\\s*id: \"(\\w+)\",(?:\\s*texts: \"(\\w+)\")?"),
       kTexts("\\btexts: \"(\\w+)\"");
   const std::string& script = pages()[0].script;
   std::multiset<std::string> owners = matches(script, kTexts, 1);
