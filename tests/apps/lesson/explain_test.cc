@@ -138,52 +138,6 @@ TEST_F(ExplainTest, OfAModelThatIsLargeTheWalkSaysWhatItShows) {
       << result.output;
 }
 
-TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
-  expect_error(qkv({"explain"}), 2, "explain needs a RUN, or --example three-words");
-  expect_error(
-      qkv({"explain", "--example", "x"}), 2,
-      "there is no example \"x\"; there are three-words, blackboard, bare, thinking-machines");
-  expect_error(qkv({"explain", "runs/a", "--example", "three-words"}), 2,
-               "--example and RUN exclude each other: both say what is explained");
-  train();
-  const auto expect_refused = [&](std::vector<std::string> arguments, const std::string& message) {
-    arguments.insert(arguments.begin(), {"explain", "runs/tiny"});
-    expect_error(qkv(arguments), 2, message);
-  };
-  expect_refused({"--layer", "1"}, "--layer: there are attention layers 0 to 0");
-  expect_refused({"--head", "-1"}, "--head: there are heads 0 to 1");
-  expect_refused({"--position", "6"}, "--position: there are positions 0 to 5");
-  expect_refused({"--validation", "100000"}, "--validation: there are examples 0 to 3");
-  expect_refused({"--target", "1"}, "--target needs --prompt");
-  expect_refused({"--prompt", "012=", "--target", "0123"},
-                 "--prompt with the target has 7 tokens; this model reads at most 6");
-  expect_refused({"--set", "data.length=2"},
-                 "--set data.length=2: explain can change only keys of [model] and [attention]");
-}
-
-TEST_F(ExplainTest, APromptOfUnknownCharactersIsRefused) {
-  train();
-  const ProcessResult result = qkv({"explain", "runs/tiny", "--prompt", "</script>="});
-  EXPECT_EQ(result.exit_status, 2);
-  EXPECT_EQ(result.errors.find("error: --prompt: "), 0u) << result.errors;
-}
-
-TEST_F(ExplainTest, AModelWithoutAttentionHasNothingToShow) {
-  train({"--set", "model.mixer=convolution"});
-  expect_error(qkv({"explain", "runs/tiny"}), 2,
-               "explain shows attention, and this model has none: its mixer is \"convolution\"");
-}
-
-TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
-  train();
-  const ProcessResult result =
-      qkv({"explain", "runs/tiny", "--prompt", "=01", "--json", "lesson.json"});
-  EXPECT_EQ(result.exit_status, 0) << result.errors;
-  EXPECT_EQ(result.errors,
-            "note: \"=01\" is not a question of the task reverse; the model's own answer is the "
-            "target; --target sets another one\n");
-}
-
 // The question of a file is the prompt, as generate and predict ask it; the example in the data
 // says what the model reads and what should follow.
 TEST_F(ExplainTest, APromptIsWhatTheTaskMakesOfAQuestion) {
@@ -270,18 +224,6 @@ TEST_F(ExplainTest, APageBeginsInTheLanguageThatIsAskedFor) {
     EXPECT_THAT(in("bare.html"), testing::HasSubstr(absl::StrCat(
                                      "<div id=\"lesson\" data-language=\"", language, "\">")));
   }
-  expect_error(qkv({"explain", "--example", "bare", "--lang", "zh", "--text"}), 2,
-               "--lang beside --text needs --out: they make no page by themselves");
-}
-
-TEST_F(ExplainTest, ASettingKeepsTheShapesOfTheTrainedParameters) {
-  train();
-  expect_error(
-      qkv({"explain", "runs/tiny", "--set", "model.d_model=8"}), 2,
-      "--set model.d_model=8: the parameter token_embedding.weight has the shape [5, 16], but this "
-      "setting would give it the shape [5, 8]; only settings that keep the shapes of the "
-      "trained parameters can be explained");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "tiny.html"));
 }
 
 TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
@@ -338,13 +280,6 @@ TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {
                  "runs/tiny/checkpoints/best.safetensors: the logits are not all finite numbers: "
                  "some numbers of this model are too large to compute with");
   }
-}
-
-TEST_F(ExplainTest, AFileThatCannotBeWrittenIsNamed) {
-  expect_error(qkv({"explain", "--example", "three-words", "--out", "no/where.html"}), 2,
-               "cannot write no/where.html: No such file or directory");
-  expect_error(qkv({"explain", "--example", "three-words", "--out", "tiny.toml/x"}), 2,
-               "cannot write tiny.toml/x: Not a directory");
 }
 
 }  // namespace

@@ -173,18 +173,5 @@ TEST_F(ReportTest, WhereThereIsNoCheckpointYetThePageSaysSo) {
   EXPECT_THAT(html, HasSubstr("There is no model to measure: "));
 }
 
-TEST_F(ReportTest, MistakesAreASentence) {
-  train({});
-  EXPECT_EQ(qkv({"report", "runs/a", "--out", "page.html"}).output, "wrote page.html\n");
-  expect_error(qkv({"report", "runs/a"}), 2, "report needs --out FILE, the page to write");
-  expect_error(qkv({"report", "runs/b", "--out", "-"}), 2,
-               "runs/b holds no run: it has no config.toml");
-  expect_error(qkv({"report", "runs/a", "--out", "-", "--lang", "fr"}), 2,
-               "--lang: there is no \"fr\"; there are en, zh");
-  write_bytes(folder_ / "runs/a/metrics.jsonl", "{\n");
-  expect_error(qkv({"report", "runs/a", "--out", "-"}), 1,
-               "runs/a is damaged: runs/a/metrics.jsonl:1: not a JSON object");
-}
-
 }  // namespace
 }  // namespace qkv

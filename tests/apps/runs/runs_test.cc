@@ -81,16 +81,6 @@ TEST_F(RunsTest, DamageOfOneIsSaidAndHidesNoOther) {
   EXPECT_THAT(table.output, Not(HasSubstr("runs/empty")));
 }
 
-TEST_F(RunsTest, WhatIsWrittenWrongIsSaid) {
-  expect_error(qkv({"runs"}), 2, "there is no folder runs");
-  expect_error(qkv({"runs", "--sort", "size"}), 2,
-               "--sort: there is no \"size\"; there are when, name, steps, loss, accuracy, time");
-  std::filesystem::create_directories(folder_ / "runs");
-  EXPECT_EQ(qkv({"runs"}).output, "there is no run in runs\n");
-  expect_error(qkv({"compare", "runs"}), 2, "compare takes two runs: ./qkv compare RUN RUN");
-  expect_error(qkv({"compare", "runs", "runs"}), 2, "runs holds no run: it has no config.toml");
-}
-
 TEST_F(RunsTest, TwoAreComparedByConfigResultsAndLosses) {
   train("a");
   train("b", {"optimizer.learning_rate=0.002", "model.position=none"});

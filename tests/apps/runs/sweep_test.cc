@@ -176,49 +176,6 @@ TEST_F(SweepTest, TheSecondSignalEndsItAtOnce) {
   EXPECT_NE(in(last).find("\"step\":\"0\""), std::string::npos) << "the step was waited for";
 }
 
-TEST_F(SweepTest, AllMistakesOfAllCombinationsComeBeforeTheFirstRun) {
-  const ProcessResult result =
-      sweep({"--set", "optimizer.learning_rate=1e-3,fast,-1", "--set", "model.d_model=16,17"});
-  EXPECT_EQ(result.exit_status, 2);
-  EXPECT_EQ(result.output, "");
-  EXPECT_EQ(result.errors,
-            "error: --set model.d_model=17: \"model.num_heads\" must divide \"model.d_model\": 17 "
-            "is not a multiple of 2\n"
-            "error: --set optimizer.learning_rate=fast: \"optimizer.learning_rate\": expected a "
-            "float, found a string\n"
-            "error: --set optimizer.learning_rate=-1: \"optimizer.learning_rate\" must be at least "
-            "0, not -1.0\n");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
-  expect_error(sweep({"--set", "train.steps=10,,20"}), 2,
-               "--set train.steps=10,,20: a value of the list is empty");
-  expect_error(sweep({"--set", "optimizer.learning_rate=1e-3,0.001"}), 2,
-               "two runs of the sweep are the same: learning_rate=0.001,seed=1");
-  expect_error(sweep({"--set", "seed=1,2", "--seeds", "2"}), 2,
-               "--set seed=1,2: this lists the seeds, and --seeds counts them; give one");
-  expect_error(sweep({"--seeds", "0"}), 2, "--seeds must be at least 1, not 0");
-  expect_error(sweep({"--jobs", "0"}), 2, "--jobs must be at least 1, not 0");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
-}
-
-TEST_F(SweepTest, AnotherRunInAFolderIsAMistake) {
-  expect_success(sweep({"--set", "optimizer.learning_rate=1e-3,0.01"}));
-  const std::string before = in("runs/tiny-sweep/learning_rate=0.01,seed=1/metrics.jsonl");
-  expect_error(sweep({"--set", "optimizer.learning_rate=0.01,0.1", "--set", "train.steps=20"}), 2,
-               "runs/tiny-sweep/learning_rate=0.01,seed=1 holds a run with another config: "
-               "train.steps is 20, but was 40; choose another folder with --out, or remove that "
-               "one");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/learning_rate=0.1,seed=1"));
-  expect_success(sweep({"--set", "optimizer.learning_rate=0.01,0.1", "--seeds", "2"}));
-  EXPECT_EQ(in("runs/tiny-sweep/learning_rate=0.01,seed=1/metrics.jsonl"), before);
-}
-
-TEST_F(SweepTest, TheFolderOfARunIsNotThatOfASweep) {
-  expect_success(qkv({"train", "tiny.toml", "--out", "runs/a"}));
-  expect_error(sweep({"--seeds", "2", "--out", "runs/a"}), 2,
-               "runs/a is a run; choose another folder with --out");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/a/seed=1"));
-}
-
 TEST_F(SweepTest, ARunThatFailsIsARow) {
   const ProcessResult result =
       sweep({"--set", "optimizer.learning_rate=1e30,0.001", "--json", "results.json"});
