@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <regex>
@@ -18,6 +19,22 @@ int64_t count_of(const std::string& text, const std::string& part) {
   int64_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
+}
+
+// The first group of every match.
+std::vector<std::string> groups_of(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> groups;
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) {
+    groups.push_back((*at)[1]);
+  }
+  return groups;
+}
+
+std::vector<double> numbers_of(const std::string& text, const std::string& pattern) {
+  std::vector<double> numbers;
+  for (const std::string& each : groups_of(text, pattern)) numbers.push_back(std::stod(each));
+  return numbers;
 }
 
 // Every name of a drawing stands within it.
@@ -107,14 +124,9 @@ TEST(HeatMapTest, BesideEachOtherMapsHaveOneScale) {
   EXPECT_EQ(count_of(html, "class=\"bar\""), 1);
   EXPECT_EQ(count_of(html, "--share: 15.0%"), 4);   // a quarter of the deepest
   EXPECT_GE(count_of(html, "--share: 60.0%"), 10);  // and the deepest
-  const std::regex kSide("h([0-9.]+)v");
-  std::set<std::string> sides;
-  const std::string cells = html.substr(0, html.find("class=\"bar\""));
-  for (auto at = std::sregex_iterator(cells.begin(), cells.end(), kSide);
-       at != std::sregex_iterator(); ++at) {
-    sides.insert((*at)[1]);
-  }
-  EXPECT_EQ(sides.size(), 1);
+  const std::vector<std::string> sides =
+      groups_of(html.substr(0, html.find("class=\"bar\"")), "h([0-9.]+)v");
+  EXPECT_EQ(std::ranges::count(sides, sides.at(0)), std::ssize(sides));
 }
 
 LineChart chart_of(std::vector<double> x) {
@@ -141,12 +153,8 @@ TEST(LineChartTest, LevelsAreOnTheAxisWithTheirNames) {
   EXPECT_EQ(y_axis(chart).low(), 0.1);
   const std::string html = drawn_in_english(chart);
   EXPECT_EQ(count_of(html, "<line class=\"level\""), 2);
-  std::vector<double> heights;
-  const std::regex kName("<text[^>]* y=\"([0-9.]+)\"[^>]*class=\"level\"");
-  for (auto at = std::sregex_iterator(html.begin(), html.end(), kName);
-       at != std::sregex_iterator(); ++at) {
-    heights.push_back(std::stod((*at)[1]));
-  }
+  const std::vector<double> heights =
+      numbers_of(html, "<text[^>]* y=\"([0-9.]+)\"[^>]*class=\"level\"");
   ASSERT_EQ(heights.size(), 2);
   EXPECT_GE(heights[0] - heights[1], 12);
 }
@@ -156,12 +164,7 @@ TEST(BarsTest, PartsAreAsLongAsTheirShares) {
                                                  .bars = {"thinking", "machines"},
                                                  .parts = {"red", "green"},
                                                  .shares = {{0.75, 0.25}, {0.5, std::nan("")}}});
-  std::vector<double> lengths;
-  const std::regex kPart("class=\"part\"[^>]*h([0-9.]+)v");
-  for (auto at = std::sregex_iterator(html.begin(), html.end(), kPart);
-       at != std::sregex_iterator(); ++at) {
-    lengths.push_back(std::stod((*at)[1]));
-  }
+  const std::vector<double> lengths = numbers_of(html, "class=\"part\"[^>]*h([0-9.]+)v");
   ASSERT_EQ(lengths.size(), 3);
   EXPECT_NEAR(lengths[0], 3 * lengths[1], 0.3);
   EXPECT_NEAR(lengths[2], 2 * lengths[1], 0.3);
@@ -172,9 +175,7 @@ TEST(BarsTest, NamesHaveRoomBeforeTheAxis) {
   const auto axis_of = [](const std::string& name) {
     const std::string html = drawn_in_english(
         Bars{.title = "bottles", .bars = {"a", name}, .parts = {"red"}, .shares = {{1}, {2}}});
-    std::smatch axis;
-    EXPECT_TRUE(std::regex_search(html, axis, std::regex("class=\"axis\" d=\"M([0-9.]+) ")));
-    return std::stod(axis[1]);
+    return numbers_of(html, "class=\"axis\" d=\"M([0-9.]+) ").at(0);
   };
   EXPECT_GE(axis_of("aaaaaaaaaaa") - axis_of("a"), 10 * 4);
 }
@@ -186,13 +187,10 @@ TEST(PathsTest, StepsAreArrowsAndNamesAreApart) {
                        .paths = {{"here", {0, 1, 2}, {0, 1, 1}}, {"there", {0, 2}, {1, 1}}}};
   const std::string html = drawn_in_english(paths);
   EXPECT_EQ(count_of(html, "class=\"head\""), 3);
-  std::set<std::string> places;
-  const std::regex kName("<text (x=\"[0-9.]+\" y=\"[0-9.]+\")[^>]*class=\"of-path\"");
-  for (auto at = std::sregex_iterator(html.begin(), html.end(), kName);
-       at != std::sregex_iterator(); ++at) {
-    places.insert((*at)[1]);
-  }
-  EXPECT_EQ(places.size(), 2);
+  const std::vector<std::string> places =
+      groups_of(html, "<text (x=\"[0-9.]+\" y=\"[0-9.]+\")[^>]*class=\"of-path\"");
+  ASSERT_EQ(places.size(), 2);
+  EXPECT_NE(places[0], places[1]);
 }
 
 TEST(ArcsTest, LinesAreAsThickAsWeights) {
@@ -236,11 +234,9 @@ TEST(FigureTest, WhatIsNotANumberIsNowhere) {
 
 // The sum of all numbers in a text, each with a weight of its own.
 double sum_of_numbers(const std::string& text) {
-  const std::regex kNumber("-?[0-9]+(\\.[0-9]+)?");
   double sum = 0, place = 0;
-  for (auto at = std::sregex_iterator(text.begin(), text.end(), kNumber);
-       at != std::sregex_iterator(); ++at) {
-    sum += std::stod(at->str()) * (2 + std::cos(++place));
+  for (const double number : numbers_of(text, "(-?[0-9]+(?:\\.[0-9]+)?)")) {
+    sum += number * (2 + std::cos(++place));
   }
   return sum;
 }

@@ -28,26 +28,22 @@ const Finding kDisagrees = found("a", "1", "2", false);
 const Finding kUndecided = larger("a", Samples{1, 2}, Samples{2, 1});
 const Finding kNotSeen = larger("a", Samples{1, 2, 1, 2, 1}, Samples{2, 1, 1, 1, 2});
 
-TEST(VerdictTest, HoldsWhereAllFindingsAgree) {
-  EXPECT_EQ(section_of({kAgrees, kAgrees}).verdict(), ClaimVerdict::kHolds);
-}
-
-TEST(VerdictTest, DoesNotHoldWhereOneDisagrees) {
-  EXPECT_EQ(section_of({kAgrees, kUndecided, kDisagrees}).verdict(), ClaimVerdict::kDoesNotHold);
-}
-
-TEST(VerdictTest, IsUndecidedWhereOneIsUndecided) {
-  EXPECT_EQ(section_of({kAgrees, kUndecided}).verdict(), ClaimVerdict::kUndecided);
-}
-
-TEST(VerdictTest, IsNotSupportedWhereAnEffectIsNotSeen) {
-  EXPECT_EQ(section_of({kAgrees, kNotSeen, kUndecided}).verdict(), ClaimVerdict::kNotSupported);
-}
-
-TEST(VerdictTest, SaysNothingOfModelsThatHaveNotLearned) {
-  EXPECT_EQ(section_of({kDisagrees, premise(kDisagrees)}).verdict(), ClaimVerdict::kNotTrained);
-  EXPECT_EQ(section_of({kAgrees, premise(kUndecided)}).verdict(), ClaimVerdict::kUndecided);
-  EXPECT_EQ(section_of({kAgrees, premise(kAgrees)}).verdict(), ClaimVerdict::kHolds);
+TEST(VerdictTest, IsThatOfTheFindings) {
+  const std::pair<std::vector<Finding>, ClaimVerdict> cases[] = {
+      {{kAgrees, kAgrees}, ClaimVerdict::kHolds},
+      {{kAgrees, kUndecided, kDisagrees}, ClaimVerdict::kDoesNotHold},
+      {{kAgrees, kUndecided}, ClaimVerdict::kUndecided},
+      {{kAgrees, kNotSeen, kUndecided}, ClaimVerdict::kNotSupported},
+      {{kDisagrees, premise(kDisagrees)}, ClaimVerdict::kNotTrained},
+      {{kAgrees, premise(kUndecided)}, ClaimVerdict::kUndecided},
+      {{kAgrees, premise(kAgrees)}, ClaimVerdict::kHolds},
+      {{kAgrees, beyond(kDisagrees)}, ClaimVerdict::kHoldsIf},
+      {{kAgrees, beyond(kAgrees)}, ClaimVerdict::kHolds},
+      {{kAgrees, beyond(kUndecided)}, ClaimVerdict::kHoldsIf},
+      {{kDisagrees, beyond(kDisagrees)}, ClaimVerdict::kDoesNotHold}};
+  for (const auto& [findings, verdict] : cases) {
+    EXPECT_EQ(section_of(findings).verdict(), verdict) << section_of(findings).reason().en;
+  }
 }
 
 TEST(VerdictTest, OfWhatCannotBeTestedIsThatItIsNot) {
@@ -67,11 +63,7 @@ TEST(VerdictTest, OfWhatNothingMeasuresIsUndecidedAndSaysWhatItWouldTake) {
 TEST(VerdictTest, HoldsOnACondition) {
   Section section = section_of({kAgrees, beyond(kDisagrees)});
   section.conditions = {{.text = "it rains"}};
-  EXPECT_EQ(section.verdict(), ClaimVerdict::kHoldsIf);
   EXPECT_EQ(section.verdict_text().en, "holds if it rains");
-  EXPECT_EQ(section_of({kAgrees, beyond(kAgrees)}).verdict(), ClaimVerdict::kHolds);
-  EXPECT_EQ(section_of({kAgrees, beyond(kUndecided)}).verdict(), ClaimVerdict::kHoldsIf);
-  EXPECT_EQ(section_of({kDisagrees, beyond(kDisagrees)}).verdict(), ClaimVerdict::kDoesNotHold);
 }
 
 TEST(VerdictTest, TheReasonIsTheFindingThatDecides) {
@@ -123,42 +115,30 @@ TEST(SentenceTest, HoldsAsAWholeWhereNoSectionDeniesIt) {
   EXPECT_EQ(&sentences[1].decided_in(), &reports[0].sections[1]);
 }
 
-TEST(FindingTest, ExactNumbersAgreeWithinTheirTolerance) {
-  EXPECT_EQ(exact("a", 1, 1 + 1e-13).result, FindingResult::kAgrees);
-  EXPECT_EQ(exact("a", 1, 1 + 1e-11).result, FindingResult::kDisagrees);
-  EXPECT_EQ(exact("a", 1, std::nan("")).result, FindingResult::kDisagrees);
-  EXPECT_EQ(same("a", 1e-13).result, FindingResult::kAgrees);
-  EXPECT_EQ(same("a", -1e-3).result, FindingResult::kDisagrees);
+void expect_results(FindingResult result, const std::vector<Finding>& findings) {
+  for (size_t i = 0; i < findings.size(); ++i) EXPECT_EQ(findings[i].result, result) << i;
+}
+
+TEST(FindingTest, NumbersAgreeWithinTheirToleranceAndBounds) {
+  const double nan = std::nan("");
+  expect_results(FindingResult::kAgrees,
+                 {exact("a", 1, 1 + 1e-13), same("a", 1e-13), near("a", 2, 2.01, 0.01),
+                  at_least("a", 1, 1), between("x", 0.9, 1.1, 0.9), between("x", 0.9, 1.1, 1.1)});
+  expect_results(FindingResult::kDisagrees,
+                 {exact("a", 1, 1 + 1e-11), exact("a", 1, nan), same("a", -1e-3), above("a", 1, 1),
+                  at_most("a", 1, nan), between("x", 0.9, 1.1, 0.8), between("x", 0.9, 1.1, 1.2)});
+  EXPECT_EQ(between("x", 0.9, 1.1, 1).predicted.en, "0.9 … 1.1");
 }
 
 TEST(FindingTest, AMeanAgreesWhereAllOfIts95PercentDo) {
   const Samples samples = {0.9, 1.0, 1.1};  // mean 1, error 0.0577, and 4.303 of these: 0.248
-  EXPECT_EQ(near("a", 1, samples, 0.25).result, FindingResult::kAgrees);
-  EXPECT_EQ(near("a", 1, samples, 0.24).result, FindingResult::kUndecided);
-  EXPECT_EQ(near("a", 2, samples, 0.37).result, FindingResult::kDisagrees);
-  EXPECT_EQ(near("a", 1, Samples{1}, 0.5).result, FindingResult::kUndecided);
-  EXPECT_EQ(near("a", 2, 2.01, 0.01).result, FindingResult::kAgrees);
-}
-
-TEST(FindingTest, ABoundIsPassedByAllOf95Percent) {
-  const Samples samples = {0.9, 1.0, 1.1};
-  EXPECT_EQ(above("a", 0.75, samples).result, FindingResult::kAgrees);
-  EXPECT_EQ(above("a", 1, samples).result, FindingResult::kUndecided);
-  EXPECT_EQ(above("a", 1.25, samples).result, FindingResult::kDisagrees);
-  EXPECT_EQ(below("a", 1.25, samples).result, FindingResult::kAgrees);
-  EXPECT_EQ(below("a", 0.75, samples).result, FindingResult::kDisagrees);
-  EXPECT_EQ(above("a", 1, 1).result, FindingResult::kDisagrees);
-  EXPECT_EQ(at_least("a", 1, 1).result, FindingResult::kAgrees);
-  EXPECT_EQ(at_least("a", 1, Samples{1}).result, FindingResult::kUndecided);
-  EXPECT_EQ(at_most("a", 1, std::nan("")).result, FindingResult::kDisagrees);
-}
-
-TEST(FindingTest, ItsBoundsAreBetweenThem) {
-  EXPECT_EQ(between("x", 0.9, 1.1, 0.9).result, FindingResult::kAgrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 1.1).result, FindingResult::kAgrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 0.8).result, FindingResult::kDisagrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 1.2).result, FindingResult::kDisagrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 1).predicted.en, "0.9 … 1.1");
+  expect_results(FindingResult::kAgrees, {near("a", 1, samples, 0.25), above("a", 0.75, samples),
+                                          below("a", 1.25, samples)});
+  expect_results(FindingResult::kUndecided,
+                 {near("a", 1, samples, 0.24), near("a", 1, Samples{1}, 0.5),
+                  above("a", 1, samples), at_least("a", 1, Samples{1})});
+  expect_results(FindingResult::kDisagrees, {near("a", 2, samples, 0.37), above("a", 1.25, samples),
+                                             below("a", 0.75, samples)});
 }
 
 TEST(FindingTest, AlikeNeedsPowerNoiseIsNotEnough) {
