@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -36,25 +35,14 @@ class ExplainTest : public CommandLineFixture {
   }
 };
 
-TEST_F(ExplainTest, AnExampleNeedsNoRun) {
-  const ProcessResult result = qkv({"explain", "--example", "three-words"});
-  expect_success(result);
-  EXPECT_EQ(result.output, "wrote three-words.html\n");
-  EXPECT_EQ(in("three-words.html").find("<!doctype html>"), 0u);
-}
-
 TEST_F(ExplainTest, ARunIsExplainedWithTheAnswerOfItsTask) {
   train();
   const json texts = document({"runs/tiny", "--prompt", "012="})["meta"]["texts"];
   EXPECT_EQ(texts["tokens"], json({"0", "1", "2", "=", "2", "1"}));
   EXPECT_EQ(texts["targets"], json({nullptr, nullptr, nullptr, "2", "1", "0"}));
-}
-
-TEST_F(ExplainTest, ATargetOfOnesOwnCounts) {
-  train();
-  const json texts =
-      document({"runs/tiny", "--prompt", "012=", "--target", "333"})["meta"]["texts"];
-  EXPECT_EQ(texts["targets"], json({nullptr, nullptr, nullptr, "3", "3", "3"}));
+  EXPECT_EQ(
+      document({"runs/tiny", "--prompt", "012=", "--target", "333"})["meta"]["texts"]["targets"],
+      json({nullptr, nullptr, nullptr, "3", "3", "3"}));
 }
 
 TEST_F(ExplainTest, WithoutAPromptTheValidationExampleWithTheLargestLossIsRead) {
@@ -115,27 +103,10 @@ TEST_F(ExplainTest, TheTerminalShowsTheSameWalkIn80Columns) {
   const ProcessResult result = qkv({"explain", "--example", "three-words", "--text"});
   expect_success(result);
   const std::string& text = result.output;
-  EXPECT_NE(text.find("\nP [3, 3] = softmax of each row of S_m\n"), std::string::npos) << text;
-  // The first query sees itself alone, and learns nothing.
-  EXPECT_NE(text.find("\nI            1.0000         0         0\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("\ndQ [3, 2] = scale dS K\n                  0         1\n"
-                      "I                 0         0\n"),
-            std::string::npos)
-      << text;
   EXPECT_LT(text.find("\nForward\n"), text.find("\nBackward\n"));
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     EXPECT_LE(line.size(), 84u) << line;  // a few characters are of two bytes
   }
-  EXPECT_EQ(qkv({"explain", "--example", "three-words", "--text", "--head", "1"}).output.find(text),
-            std::string::npos);
-}
-
-TEST_F(ExplainTest, OfAModelThatIsLargeTheWalkSaysWhatItShows) {
-  train();
-  const ProcessResult result = qkv({"explain", "runs/tiny", "--text", "--position", "5"});
-  expect_success(result);
-  EXPECT_NE(result.output.find("6 of 6 rows shown, 7 of 8 columns\n"), std::string::npos)
-      << result.output;
 }
 
 // The question of a file is the prompt, as generate and predict ask it; the example in the data

@@ -10,7 +10,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op_faces.h"
 #include "framework/ops/ops.h"

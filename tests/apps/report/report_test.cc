@@ -6,7 +6,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
 #include "apps/report/axis.h"
 #include "apps/report/statistics.h"
 #include "framework/core/error.h"

@@ -25,7 +25,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
 // Where a number stops being finite.
 struct Place {
@@ -322,17 +321,6 @@ TEST_F(ReplayTest, WhatTheFirstStepMadeTooLargeIsItsRate) {
   EXPECT_EQ(train.exit_status, 1);
   EXPECT_THAT(unfolded(qkv({"replay", "runs/tiny"}).output),
               HasSubstr("A lower learning_rate or more warmup_steps may help"));
-}
-
-TEST_F(ReplayTest, ANameIsShownAndNotObeyed) {
-  const std::string name = "a\x1b[31m\nb";
-  for (const ProcessResult& result :
-       {qkv({"train", "tiny.toml", "--out", name}), qkv({"replay", name}),
-        qkv({"replay", name, "--step", "3"})}) {
-    expect_success(result);
-    EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
-    EXPECT_THAT(result.output, HasSubstr("a\\x1B[31m\\nb"));
-  }
 }
 
 TEST_F(ReplayTest, AnyStepIsATableOfItsOps) {

@@ -13,7 +13,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
 class RunsTest : public CommandLineFixture {
  protected:
@@ -66,35 +65,14 @@ TEST_F(RunsTest, StepsAreThoseThatAreSavedWhereTheyAreMoreThanThoseThatAreLogged
   EXPECT_EQ(steps(), 35);
 }
 
-TEST_F(RunsTest, DamageOfOneIsSaidAndHidesNoOther) {
-  train("runs/good");
-  train("runs/bad");
-  write_bytes(folder_ / "runs/bad/metrics.jsonl", "{\"step\":1}\nx\n");
-  train("runs/worse");
-  write_bytes(folder_ / "runs/worse/config.toml", "[model\n");
-  std::filesystem::create_directories(folder_ / "runs/empty");
-  const ProcessResult table = qkv({"runs"});
-  expect_success(table);
-  EXPECT_THAT(table.output, HasSubstr("runs/good   reverse  finished"));
-  EXPECT_THAT(table.output, HasSubstr("runs/bad is damaged: runs/bad/metrics.jsonl:2: not a JSON"));
-  EXPECT_THAT(table.output, HasSubstr("runs/worse is damaged: runs/worse/config.toml:1"));
-  EXPECT_THAT(table.output, Not(HasSubstr("runs/empty")));
-}
-
 TEST_F(RunsTest, TwoAreComparedByConfigResultsAndLosses) {
   train("a");
   train("b", {"optimizer.learning_rate=0.002", "model.position=none"});
-  train("c");
   const ProcessResult text = qkv({"compare", "a", "b"});
   expect_success(text);
   EXPECT_THAT(text.output, HasSubstr("optimizer.learning_rate"));
   EXPECT_THAT(text.output, HasSubstr("model.position"));
   EXPECT_THAT(text.output, HasSubstr("differ from step 5 on"));
-  const json same = json::parse(qkv({"compare", "a", "c", "--json", "-"}).output);
-  EXPECT_TRUE(same["config"].empty());
-  EXPECT_TRUE(same["first_step_whose_losses_differ"].is_null());
-  EXPECT_EQ(same["steps_logged_by_both"], 8);
-  EXPECT_THAT(qkv({"compare", "a", "c"}).output, HasSubstr("the configs are the same"));
   const json other = json::parse(qkv({"compare", "a", "b", "--json", "-"}).output);
   EXPECT_EQ(other["config"]["optimizer.learning_rate"], (json{"0.001", "0.002"}));
 }
@@ -138,28 +116,6 @@ TEST_F(RunsTest, ARunThatWasStoppedCountsEachOfItsTokensOnce) {
   const double tokens = 40 * 8 * 6;  // 3 digits, "=", and the answer but for its last digit
   EXPECT_NEAR(tokens_of("whole"), tokens, 1e-6 * tokens);
   EXPECT_NEAR(tokens_of("halves"), tokens, 1e-6 * tokens);
-}
-
-TEST_F(RunsTest, ADamagedOneIsComparedAsFarAsItCanBeRead) {
-  train("a");
-  train("b");
-  const std::string config = in("b/config.toml");
-  write_bytes(folder_ / "b/config.toml", "[model\n");
-  const ProcessResult text = qkv({"compare", "a", "b"});
-  EXPECT_EQ(text.exit_status, 1);
-  EXPECT_THAT(text.errors, testing::StartsWith("error: b is damaged: b/config.toml:1"));
-  EXPECT_THAT(text.output, testing::ContainsRegex("state  +finished  +damaged\n"));
-  EXPECT_THAT(text.output, Not(HasSubstr("the configs are the same")));
-  EXPECT_THAT(text.output, Not(HasSubstr("model.d_model"))) << "a difference to the default";
-  const ProcessResult object = qkv({"compare", "a", "b", "--json", "-"});
-  EXPECT_EQ(object.exit_status, 1);
-  EXPECT_TRUE(json::parse(object.output)["config"].is_null());
-  write_bytes(folder_ / "b/config.toml", config);
-  write_bytes(folder_ / "b/metrics.jsonl", "x\n{\"step\":1}\n");
-  const ProcessResult metrics = qkv({"compare", "b", "a"});
-  EXPECT_EQ(metrics.exit_status, 1);
-  EXPECT_THAT(metrics.errors, testing::StartsWith("error: b is damaged: b/metrics.jsonl:1"));
-  EXPECT_THAT(metrics.output, HasSubstr("the configs are the same"));
 }
 
 }  // namespace
