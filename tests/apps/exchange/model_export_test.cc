@@ -12,8 +12,6 @@
 namespace qkv {
 namespace {
 
-using testing::HasSubstr;
-
 const std::string kCompile = "cc -O2 -std=c99 -Wall -Wextra -Werror -pedantic model.c -o model -lm";
 
 class ModelExportTest : public CommandLineFixture {
@@ -26,43 +24,7 @@ class ModelExportTest : public CommandLineFixture {
   void train(const std::string& folder, const std::vector<std::string>& settings = {}) {
     expect_success(train_tiny(folder, settings));
   }
-
-  std::string refusal(const std::vector<std::string>& command) {
-    const ProcessResult result = qkv(command);
-    EXPECT_EQ(result.exit_status, 2) << result.output << result.errors;
-    return result.errors;
-  }
 };
-
-TEST_F(ModelExportTest, TheProgramInCAnswersAsGenerateDoes) {
-  train("run");
-  const ProcessResult written = qkv({"export", "run", "--c", "model.c"});
-  expect_success(written);
-  EXPECT_EQ(written.output, "wrote model.c.bin\nwrote model.c\n");
-  expect_success(shell(kCompile));
-  const ProcessResult answer = shell("./model 312=");
-  expect_success(answer);
-  EXPECT_EQ(answer.output,
-            qkv({"generate", "run", "--prompt", "312=", "--temperature", "0"}).output);
-  expect_error(shell("./model 3x"), 1, "the vocabulary has no token for: x");
-  for (const char* count : {"-1", "two", "99999999999999999999"}) {
-    expect_error(shell(absl::StrCat("./model 312= ", count)), 1,
-                 absl::StrCat("N is a number up to 1000000, not ", count));
-  }
-  const std::string weights = in("model.c.bin");
-  for (const std::string& wrong : {weights + "x", weights.substr(0, 500), std::string("x")}) {
-    write_bytes(folder_ / "model.c.bin", wrong);
-    expect_error(shell("./model 312="), 1, "these are no weights of qkv: model.c.bin");
-  }
-  train("deep", {"seed=2", "model.num_layers=3"});
-  expect_success(qkv({"export", "deep", "--c", "deep.c"}));
-  EXPECT_EQ(shell("QKV_WEIGHTS=deep.c.bin ./model 312=").output,
-            qkv({"generate", "deep", "--prompt", "312=", "--temperature", "0"}).output);
-  write_bytes(folder_ / "q.tsv",
-              "a\tb\nc\td\ne\tf\ng\th\ni\tj\nk\tl\nm\tn\no\tp\n" + std::string("\0", 1) + "\tb\n");
-  train("zero", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
-  EXPECT_THAT(refusal({"export", "zero", "--c", "zero.c"}), HasSubstr("the character of code 0"));
-}
 
 TEST_F(ModelExportTest, TheProgramInCGivesAllItsMemoryBack) {
   write_bytes(folder_ / "q.tsv", "ab\tba\nb\ta\na\tb\nba\tab\naa\taa\nbb\tbb\n\x7f\t\x7f\n");

@@ -35,16 +35,6 @@ class ExplainTest : public CommandLineFixture {
   }
 };
 
-TEST_F(ExplainTest, ARunIsExplainedWithTheAnswerOfItsTask) {
-  train();
-  const json texts = document({"runs/tiny", "--prompt", "012="})["meta"]["texts"];
-  EXPECT_EQ(texts["tokens"], json({"0", "1", "2", "=", "2", "1"}));
-  EXPECT_EQ(texts["targets"], json({nullptr, nullptr, nullptr, "2", "1", "0"}));
-  EXPECT_EQ(
-      document({"runs/tiny", "--prompt", "012=", "--target", "333"})["meta"]["texts"]["targets"],
-      json({nullptr, nullptr, nullptr, "3", "3", "3"}));
-}
-
 TEST_F(ExplainTest, WithoutAPromptTheValidationExampleWithTheLargestLossIsRead) {
   train();
   const json by_default = document({"runs/tiny"})["meta"];
@@ -58,25 +48,6 @@ TEST_F(ExplainTest, WithoutAPromptTheValidationExampleWithTheLargestLossIsRead) 
   }
   EXPECT_EQ(by_default["loss"].get<double>(), largest);
   EXPECT_EQ(texts.size(), 4u);
-}
-
-TEST_F(ExplainTest, SettingsChangeTheModel) {
-  train();
-  const json causal = document({"runs/tiny"});
-  const json open = document({"runs/tiny", "--set", "attention.causal=false"});
-  EXPECT_NE(causal["meta"]["loss"], open["meta"]["loss"]);
-}
-
-TEST_F(ExplainTest, BeginsWhereItIsAskedTo) {
-  train({"--set", "model.num_layers=2"});
-  const json begin =
-      document({"runs/tiny", "--layer", "0", "--head", "1", "--position", "5"})["meta"]["begin"];
-  EXPECT_EQ(begin["layer"], "blocks.0.attention");
-  EXPECT_EQ(begin["head"], 1);
-  EXPECT_EQ(begin["position"], 5);
-  EXPECT_EQ(begin["step"], "softmax");
-  const json by_default = document({"runs/tiny"})["meta"]["begin"];
-  EXPECT_EQ(by_default["step"], "glance");
 }
 
 TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
@@ -183,39 +154,6 @@ TEST_F(ExplainTest, ALessonHasEveryNumberedCheckpoint) {
   EXPECT_LT(few, 21);
   EXPECT_GT(shown("2"), few);
   EXPECT_EQ(shown("40"), 21);
-}
-
-TEST_F(ExplainTest, APageBeginsInTheLanguageThatIsAskedFor) {
-  for (const auto& [options, language] : {std::pair(std::vector<std::string>(), ""),
-                                          {{"--lang", "zh"}, "zh"},
-                                          {{"--lang", "en"}, "en"}}) {
-    std::vector<std::string> command = {"explain", "--example", "bare"};
-    command.insert(command.end(), options.begin(), options.end());
-    expect_success(qkv(command));
-    EXPECT_THAT(in("bare.html"), testing::HasSubstr(absl::StrCat(
-                                     "<div id=\"lesson\" data-language=\"", language, "\">")));
-  }
-}
-
-TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
-  train();
-  const ProcessResult result = qkv({"explain", "runs/tiny", "--set", "model.position=relative",
-                                    "--json", "lesson.json", "--text"});
-  EXPECT_EQ(result.exit_status, 0);
-  EXPECT_EQ(result.errors,
-            "note: these parameters are untrained, so their numbers are random: "
-            "blocks.0.attention.position.distance_bias\n");
-  EXPECT_EQ(json::parse(in("lesson.json"))["meta"]["untrained"],
-            json({"blocks.0.attention.position.distance_bias"}));
-  EXPECT_FALSE(document({"runs/tiny"})["meta"].contains("untrained"));
-}
-
-TEST_F(ExplainTest, APageVariesTheHeadsOfAParameterThatNoTrainingHasMade) {
-  train({"--set", "model.num_heads=8", "--set", "data.length=7", "--set", "model.d_model=32"});
-  const ProcessResult result = qkv(
-      {"explain", "runs/tiny", "--set", "model.position=relative", "--forms", "--out", "a.html"});
-  EXPECT_EQ(result.exit_status, 0) << result.errors;
-  EXPECT_EQ(in("a.html").find("<!doctype html>"), 0u);
 }
 
 TEST_F(ExplainTest, ALongPromptIsRefusedBeforeTheModelAnswersIt) {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,7 +16,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
 class SweepTest : public CommandLineFixture {
  protected:
@@ -49,42 +47,6 @@ TEST_F(SweepTest, EachRunHasTheBitsOfASingleOne) {
   }
   EXPECT_THAT(result.output, HasSubstr("tiny: 4 runs, "));
   EXPECT_THAT(result.output, testing::ContainsRegex("0.001 .* ± .* 2"));
-}
-
-TEST_F(SweepTest, TellsTheMeanAndTheSpreadOverSeeds) {
-  const std::vector<std::string> arguments = {"--set",  "optimizer.betas=[0.9,0.95],[0.9, 0.99]",
-                                              "--set",  "model.position=none,learned",
-                                              "--set",  "seed=5,7,8",
-                                              "--jobs", "1",
-                                              "--out",  "all",
-                                              "--set",  "train.steps=20"};
-  std::vector<std::string> to_file = arguments, to_output = arguments;
-  to_file.insert(to_file.end(), {"--json", "all.json"});
-  to_output.insert(to_output.end(), {"--json", "-"});
-  expect_success(sweep(to_file));
-  const ProcessResult again = sweep(to_output);
-  EXPECT_EQ(again.output, in("all.json"));
-  EXPECT_THAT(again.errors, HasSubstr("was finished"));
-
-  const json all = json::parse(again.output)["combinations"];
-  ASSERT_EQ(all.size(), 4u);
-  EXPECT_EQ(all[1]["settings"],
-            (json{{"optimizer.betas", {0.9, 0.95}}, {"model.position", "learned"}}));
-  size_t best = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const json& runs = all[i]["runs"];
-    ASSERT_EQ(runs.size(), 3u);
-    EXPECT_EQ(runs[1]["seed"], 7);
-    double sum = 0, squares = 0;
-    for (const json& run : runs) sum += run["best_val_loss"].get<double>();
-    for (const json& run : runs)
-      squares += std::pow(run["best_val_loss"].get<double>() - sum / 3, 2);
-    EXPECT_NEAR(all[i]["mean_best_val_loss"], sum / 3, 1e-12);
-    EXPECT_NEAR(all[i]["standard_deviation_of_best_val_loss"], std::sqrt(squares / 2), 1e-12);
-    if (all[i]["mean_best_val_loss"] < all[best]["mean_best_val_loss"]) best = i;
-  }
-  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i]["best"], i == best) << i;
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "all/betas=0.9_0.95,position=none,seed=8"));
 }
 
 TEST_F(SweepTest, GoesOnAfterAnyEnd) {
@@ -176,21 +138,6 @@ TEST_F(SweepTest, TheSecondSignalEndsItAtOnce) {
   EXPECT_NE(in(last).find("\"step\":\"0\""), std::string::npos) << "the step was waited for";
 }
 
-TEST_F(SweepTest, ARunThatFailsIsARow) {
-  const ProcessResult result =
-      sweep({"--set", "optimizer.learning_rate=1e30,0.001", "--json", "results.json"});
-  expect_error(result, 1, "1 of 2 runs failed; the same command tries only that one again");
-  EXPECT_THAT(result.output, HasSubstr("0 of 1"));
-  EXPECT_THAT(result.output, HasSubstr("learning_rate=1e+30,seed=1 failed: step 2: the loss is"));
-  const json all = json::parse(in("results.json"))["combinations"];
-  EXPECT_EQ(all[0]["runs"][0]["state"], "failed");
-  EXPECT_THAT(all[0]["runs"][0]["error"], HasSubstr("not a finite number"));
-  EXPECT_EQ(all[1]["best"], true);
-  const ProcessResult none = sweep({"--set", "optimizer.learning_rate=1e30", "--out", "none"});
-  EXPECT_EQ(none.exit_status, 1);
-  EXPECT_EQ(none.errors, "error: no run of the sweep was finished\n");
-}
-
 TEST_F(SweepTest, ARunThatIsTooLargeFailsBeforeItHasAFolder) {
   const ProcessResult result = sweep({"--set", "model.d_model=16,65536"});
   expect_error(result, 1, "1 of 2 runs failed; the same command tries only that one again");
@@ -208,20 +155,6 @@ TEST_F(SweepTest, ARunTakesNoMoreThanItsEnvironmentAllows) {
   EXPECT_EQ(refused.exit_status, 1);
   EXPECT_THAT(refused.errors, HasSubstr("but only 1000 bytes are free"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "small"));
-}
-
-TEST_F(SweepTest, TheWeightsThatItsRunsBeginWithAreSaidInLines) {
-  for (const std::string run : {"runs/a", "runs/b"}) {
-    expect_success(qkv({"train", "tiny.toml", "--out", run}));
-  }
-  const ProcessResult result =
-      sweep({"--set", "train.from=runs/a,runs/b", "--set", "train.steps=20", "--out", "runs/f"});
-  expect_success(result);
-  EXPECT_THAT(result.output, Not(HasSubstr("\\n")));
-  for (const std::string run : {"runs/a", "runs/b"}) {
-    EXPECT_THAT(unfolded(result.output),
-                HasSubstr(" parameters from " + run + "/checkpoints/best.safetensors, step "));
-  }
 }
 
 TEST_F(SweepTest, ATerminalSeesHowFarItIs) {

@@ -71,6 +71,23 @@ TEST_F(TablesOfRunsTest, ARunThatHasNotEndedIsRepeatedUpToItsNextEvaluation) {
   EXPECT_EQ(told({"replay", "a", "--json", "-"})["step"], 60);
 }
 
+TEST_F(TablesOfRunsTest, ARunThatWasStoppedCountsEachOfItsTokensOnce) {
+  expect_success(train_tiny("whole"));
+  // after one step, and 4 before the first line
+  expect_success(train_tiny("halves", {"train.max_minutes=1e-9"}));
+  expect_success(qkv({"train", "halves", "--resume", "--set", "train.max_minutes=0"}));
+  for (const std::string run : {"whole", "halves"}) {
+    double tokens = 0, before = 0;
+    for (const json& line : metrics_of(run)) {
+      const double seconds = line["elapsed_seconds"];
+      tokens += line["tokens_per_second"].get<double>() * (seconds - before);
+      before = seconds;
+    }
+    // 3 digits, "=", and the answer but for its last digit
+    EXPECT_NEAR(tokens / (40 * 8 * 6), 1, 1e-6) << run;
+  }
+}
+
 TEST_F(TablesOfRunsTest, WhatIsRightIsWholeSequences) {
   expect_success(train_tiny("runs/a"));
   const json run = told({"runs", "--json", "-"})[0];
