@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -49,30 +48,6 @@ class PredictTest : public CommandLineFixture {
   }
 };
 
-TEST_F(PredictTest, APathBeginsAtTheConfigAndIsFoundFromEveryFolder) {
-  expect_success(qkv({"train", "data/pairs.toml"}));
-  EXPECT_THAT(in("runs/pairs/config.toml"), HasSubstr("path = \"data/pairs.tsv\""));
-  const ProcessResult here = qkv({"eval", "runs/pairs", "--json", "-"});
-  expect_success(here);
-  std::filesystem::create_directory(folder_ / "elsewhere");
-  ProcessOptions elsewhere;
-  elsewhere.folder = folder_ / "elsewhere";
-  const ProcessResult there =
-      run_process({QKV_BINARY, "eval", folder_ / "runs/pairs", "--json", "-"}, elsewhere);
-  expect_success(there);
-  EXPECT_EQ(json::parse(here.output)["loss"], json::parse(there.output)["loss"]);
-  // from there it goes on, too; the path is another one, but the file is the same
-  const ProcessResult resumed =
-      run_process({QKV_BINARY, "train", folder_ / "data/pairs.toml", "--out",
-                   folder_ / "runs/pairs", "--resume", "--set", "train.steps=61"},
-                  elsewhere);
-  expect_success(resumed);
-  EXPECT_THAT(resumed.output, HasSubstr("continuing after step 60"));
-  std::filesystem::rename(folder_ / "data", folder_ / "gone");
-  EXPECT_EQ(qkv({"eval", "runs/pairs"}).exit_status, 2);
-  expect_success(qkv({"eval", "runs/pairs", "--text", "gone/pairs.tsv"}));
-}
-
 TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
   expect_success(qkv({"train", "data/texts.toml"}));
   const json e = json::parse(qkv({"eval", "runs/classes", "--json", "-"}).output);
@@ -108,23 +83,6 @@ TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
   write_bytes(folder_ / "other.tsv", "good\tabc\nbegins with a\txyz\n");
   EXPECT_THAT(qkv({"eval", "runs/classes", "--text", "other.tsv"}).errors,
               HasSubstr("other.tsv:1: unknown class \"good\""));
-}
-
-TEST_F(PredictTest, AnotherTextIsJudgedWhole) {
-  write_bytes(folder_ / "text.txt", std::string(300, 'a') + std::string(300, 'b'));
-  write_bytes(folder_ / "other.txt", "abab\nx");
-  expect_success(qkv({"train", "tiny.toml", "--set", "data.task=text", "--set",
-                      "data.path=text.txt", "--set", "data.alphabet=10"}));
-  write_bytes(folder_ / "short.txt", "abababab");
-  const json e =
-      json::parse(qkv({"eval", "runs/tiny", "--text", "short.txt", "--json", "-"}).output);
-  EXPECT_EQ(e["tokens"], 7);
-  EXPECT_NEAR(e["perplexity"].get<double>(), std::exp(e["loss"].get<double>()), 1e-9);
-  EXPECT_NEAR(e["bits_per_byte"].get<double>(), e["loss"].get<double>() / std::log(2.0), 1e-9);
-  EXPECT_THAT(qkv({"eval", "runs/tiny", "--text", "other.txt"}).errors,
-              HasSubstr("other.txt:1: unknown character 5: \"\\n\""));
-  expect_error(qkv({"eval", "runs/tiny", "--text", "short.txt", "--split", "train"}), 2,
-               "--text and --split train exclude each other: nothing was trained on the text");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -57,15 +56,6 @@ TEST_F(DoctorTest, ATextThatIsReadAheadIsSaidHereAndByTraining) {
                                  "not mean that the model can write\n"));
 }
 
-TEST_F(DoctorTest, TheConfigOfARunIsTakenFromItsFolder) {
-  expect_success(qkv({"train", "tiny.toml", "--set", "train.steps=1"}));
-  const ProcessResult of_folder = qkv({"config", "runs/tiny"});
-  expect_success(of_folder);
-  EXPECT_EQ(of_folder.output, qkv({"config", "runs/tiny/config.toml"}).output);
-  expect_success(qkv({"doctor", "runs/tiny"}));
-  expect_error(qkv({"config", "runs"}), 2, "cannot read runs: Is a directory");
-}
-
 struct Broken {
   std::vector<std::string> settings;
   std::string check, finding;
@@ -100,13 +90,6 @@ TEST_F(DoctorTest, NamesWhatIsBroken) {
                 testing::Contains(testing::Pair(broken.check, testing::HasSubstr(broken.finding))))
         << testing::PrintToString(broken.settings);
   }
-}
-
-TEST_F(DoctorTest, WritesNoFileAndRefusesWhatATrainingWouldRefuse) {
-  expect_success(qkv({"doctor", "tiny.toml"}));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
-  EXPECT_EQ(qkv({"doctor", "tiny.toml", "--set", "model.num_heads=3"}).exit_status, 2);
-  EXPECT_EQ(qkv({"doctor", "none.toml"}).exit_status, 2);
 }
 
 }  // namespace

@@ -145,18 +145,6 @@ TEST_F(SweepTest, ARunThatIsTooLargeFailsBeforeItHasAFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/d_model=65536,seed=1"));
 }
 
-// How a sweep tells a run of its share.
-TEST_F(SweepTest, ARunTakesNoMoreThanItsEnvironmentAllows) {
-  const ProcessResult result = qkv({"train", "tiny.toml"}, {.environment = {"QKV_THREADS=1"}});
-  expect_success(result);
-  EXPECT_THAT(result.output, HasSubstr(", 1 threads, "));
-  const ProcessResult refused =
-      qkv({"train", "tiny.toml", "--out", "small"}, {.environment = {"QKV_MEMORY=1000"}});
-  EXPECT_EQ(refused.exit_status, 1);
-  EXPECT_THAT(refused.errors, HasSubstr("but only 1000 bytes are free"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "small"));
-}
-
 TEST_F(SweepTest, ATerminalSeesHowFarItIs) {
   ProcessOptions options;
   options.in_terminal = true;

@@ -61,16 +61,6 @@ TEST_F(TablesOfRunsTest, AStepIsRepeatedOnlyWhereEveryNumberOfItIsTheSame) {
   }
 }
 
-TEST_F(TablesOfRunsTest, ARunThatHasNotEndedIsRepeatedUpToItsNextEvaluation) {
-  expect_success(train_tiny("a"));
-  const std::string config = in("a/config.toml");
-  const size_t at = config.find("steps = 40");
-  ASSERT_NE(at, std::string::npos);
-  write_bytes(folder_ / "a/config.toml",
-              config.substr(0, at) + "steps = 90" + config.substr(at + 10));
-  EXPECT_EQ(told({"replay", "a", "--json", "-"})["step"], 60);
-}
-
 TEST_F(TablesOfRunsTest, ARunThatWasStoppedCountsEachOfItsTokensOnce) {
   expect_success(train_tiny("whole"));
   // after one step, and 4 before the first line
@@ -114,30 +104,6 @@ TEST_F(TablesOfRunsTest, TheBestOfASweepIsOneWithTheFewestFailures) {
   EXPECT_EQ(sweep_results(plan, {"", "", "", "no memory"}).best, 0u);
   EXPECT_EQ(sweep_results(plan, {"no memory", "no memory", "", "no memory"}).best, 1u);
   EXPECT_EQ(sweep_results(plan, {"x", "x", "x", "x"}).best, std::nullopt);
-}
-
-TEST_F(TablesOfRunsTest, ARunOfASweepHasAFolderOfItsOwnWhateverItsNameHolds) {
-  std::filesystem::create_directories(folder_ / "a");
-  const std::string text(300, 'x');
-  write_bytes(folder_ / "a/b", text + "y");
-  write_bytes(folder_ / "a%2Fb", text + "z");
-  expect_success(qkv({"sweep", "tiny.toml", "--set", "data.task=text", "--set", "data.length=4",
-                      "--set", "train.steps=2", "--set", "data.path=a/b,a%2Fb", "--out", "all"}));
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "all/path=a%2Fb,seed=1"));
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "all/path=a%252Fb,seed=1"));
-}
-
-// Of two tokens the second is the last, and the first is all that is earlier.
-TEST_F(TablesOfRunsTest, CausalityIsLookedAtUpToTheLastPlaceButOne) {
-  write_bytes(folder_ / "text.txt", "abcabdabeabcabdabeabcabdabe");
-  for (const std::string causal : {"true", "false"}) {
-    const ProcessResult result = qkv({"doctor", "tiny.toml", "--json", "-", "--set",
-                                      "data.task=text", "--set", "data.path=text.txt", "--set",
-                                      "data.length=2", "--set", "attention.causal=" + causal});
-    for (const json& each : json::parse(result.output)) {
-      EXPECT_TRUE(each["check"] != "causality" || each["good"] == (causal == "true"));
-    }
-  }
 }
 
 }  // namespace

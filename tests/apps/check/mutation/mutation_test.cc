@@ -225,15 +225,6 @@ TEST(MutationTest, AnOpWhoseGradientsChangeWhenItIsCalledAgainListsWhatItKeeps) 
   }
 }
 
-TEST(MutationTest, TheReportHasARowForEachFunctionAndTheScore) {
-  const std::vector<OpExamples> two = {examples_of("exp"), examples_of("mean")};
-  const MutationReport report = run_mutations(two);
-  const std::string text = report.to_text();
-  EXPECT_THAT(text, HasSubstr("\nexp "));
-  EXPECT_THAT(text, HasSubstr("\nmean "));
-  EXPECT_THAT(text, HasSubstr("mutation score 100.00 %: "));
-}
-
 TEST(MutationTest, AnExampleThatFailsAsItIsIsAnError) {
   const OpExamples broken = {
       .op = "detached",
