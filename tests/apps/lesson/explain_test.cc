@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "framework/io/safetensors.h"
@@ -34,21 +32,6 @@ class ExplainTest : public CommandLineFixture {
     return json::parse(in("lesson.json"));
   }
 };
-
-TEST_F(ExplainTest, WithoutAPromptTheValidationExampleWithTheLargestLossIsRead) {
-  train();
-  const json by_default = document({"runs/tiny"})["meta"];
-  EXPECT_EQ(by_default["texts"]["tokens"].size(), 6u);
-  double largest = 0.0;
-  std::set<std::string> texts;
-  for (const char* number : {"0", "1", "2", "3"}) {
-    const json meta = document({"runs/tiny", "--validation", number})["meta"];
-    largest = std::max(largest, meta["loss"].get<double>());
-    texts.insert(meta["texts"].dump());
-  }
-  EXPECT_EQ(by_default["loss"].get<double>(), largest);
-  EXPECT_EQ(texts.size(), 4u);
-}
 
 TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
   train({"--set", "train.checkpoint_interval=1"});
@@ -78,61 +61,6 @@ TEST_F(ExplainTest, TheTerminalShowsTheSameWalkIn80Columns) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     EXPECT_LE(line.size(), 84u) << line;  // a few characters are of two bytes
   }
-}
-
-// The question of a file is the prompt, as generate and predict ask it; the example in the data
-// says what the model reads and what should follow.
-TEST_F(ExplainTest, APromptIsWhatTheTaskMakesOfAQuestion) {
-  std::string pairs, classes, lines;
-  for (int i = 0; i < 40; ++i) {
-    absl::StrAppend(&pairs, i, "+1\t", i + 1, "\n");
-    absl::StrAppend(&classes, i % 2 == 0 ? "even" : "odd", "\tthe ", i, "\n");
-    absl::StrAppend(&lines, "line ", i, "\n");
-  }
-  write_bytes(folder_ / "pairs.tsv", pairs);
-  write_bytes(folder_ / "classes.tsv", classes);
-  write_bytes(folder_ / "lines.txt", lines);
-  const auto train_on = [&](const std::string& task, const std::string& file) {
-    train({"--set", "data.task=" + task, "--set", "data.path=" + file, "--out", "runs/" + task,
-           "--set", task == "classes" ? "model.kind=classifier" : "seed=1", "--set",
-           "data.alphabet=10"});
-  };
-  train_on("pairs", "pairs.tsv");
-  train_on("classes", "classes.tsv");
-  train_on("lines", "lines.txt");
-  const auto texts_of = [&](const std::string& run, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "runs/" + run);
-    return document(arguments)["meta"]["texts"];
-  };
-  const auto without_padding = [](const json& texts) {  // of the longest example
-    std::string read;
-    for (const json& token : texts["tokens"]) {
-      read += token.get<std::string>();
-      if (token == "\n") break;
-    }
-    return read.substr(0, read.find("\\n"));
-  };
-  const std::string example = without_padding(texts_of("pairs", {"--validation", "0"}));
-  const std::string question = example.substr(0, example.find("+1") + 2);
-  const json asked = texts_of("pairs", {"--prompt", question});
-  EXPECT_EQ(without_padding(asked), example) << asked;
-  EXPECT_EQ(asked, texts_of("pairs", {"--prompt", question, "--target",
-                                      absl::StrCat(std::stoi(question) + 1)}));
-  const auto target_of = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"--prompt", "the 7"});
-    return texts_of("classes", more)["targets"];
-  };
-  EXPECT_EQ(target_of({}), target_of({"--target", "odd"}));
-  EXPECT_NE(target_of({}), target_of({"--target", "even"}));
-  expect_error(qkv({"explain", "runs/classes", "--prompt", "the 7", "--target", "evn"}), 2,
-               "--target: there is no class \"evn\"; there are \"even\" and \"odd\"");
-  EXPECT_EQ(texts_of("lines", {"--prompt", "line"})["tokens"][1], "l");
-
-  const ProcessResult unknown = qkv({"explain", "runs/pairs", "--prompt", "+1+1", "--text"});
-  EXPECT_EQ(unknown.exit_status, 0) << unknown.errors;
-  EXPECT_THAT(
-      unknown.errors,
-      testing::StartsWith("note: \"+1+1\\t\" is in no file of the task pairs; the model's "));
 }
 
 TEST_F(ExplainTest, ALessonHasEveryNumberedCheckpoint) {

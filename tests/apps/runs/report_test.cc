@@ -67,25 +67,6 @@ TEST_F(ReportTest, APageHasAllOfARun) {
   EXPECT_THAT(html, HasSubstr(first)) << "what was asked first";
 }
 
-TEST_F(ReportTest, OfManyEvaluationsSomeAreShownFromTheFirstToTheLast) {
-  train({"train.eval_interval=1", "train.steps=30"});
-  const std::string html = page();
-  EXPECT_THAT(html, HasSubstr("24 of the 29 evaluations before"));
-  for (const int step : {1, 2, 29, 30}) {
-    EXPECT_THAT(html, HasSubstr(absl::StrCat("Step ", step, "<"))) << "the last is shown above";
-  }
-  train_tiny("runs/b", {"train.eval_interval=10"});
-  EXPECT_THAT(page("runs/b"), HasSubstr("The 3 evaluations before"));
-}
-
-TEST_F(ReportTest, WithoutDetailsTheGradientIsThatOfABatch) {
-  train({});
-  const std::string html = page();
-  EXPECT_THAT(html, HasSubstr("By one backward pass over training"));
-  EXPECT_THAT(html, HasSubstr("<figcaption>Norm of the gradient</figcaption>"));
-  EXPECT_THAT(html, Not(HasSubstr("update / weights")));
-}
-
 // Two heads; the source is a token longer than the target.
 TEST_F(ReportTest, AMapHasACellForEachQueryAndKey) {
   train({"model.kind=encoder_decoder"});
@@ -99,11 +80,6 @@ TEST_F(ReportTest, AMapHasACellForEachQueryAndKey) {
   EXPECT_THAT(cells, ElementsAre(Pair("decoder.blocks.0.attention", 2 * 3 * 3),
                                  Pair("decoder.blocks.0.cross_attention", 2 * 3 * 4),
                                  Pair("encoder.blocks.0.attention", 2 * 4 * 4)));
-}
-
-TEST_F(ReportTest, AModelWithoutAttentionIsOneToo) {
-  train({"model.mixer=recurrence"});
-  EXPECT_THAT(page(), HasSubstr("This model has no attention: its mixer is recurrence."));
 }
 
 // Red images, where one of 16 patches has green columns, and the layers of a model that a page has
@@ -160,17 +136,6 @@ TEST_F(ImageReportTest, PatchesShareTheAttentionOfEachLayer) {
     const double all = std::accumulate(weights.begin(), weights.end(), 0.);
     EXPECT_EQ(all > 4 - 1e-2, std::string(pool) == "mean") << all;
   }
-}
-
-TEST_F(ReportTest, WhereThereIsNoCheckpointYetThePageSaysSo) {
-  std::filesystem::create_directories(folder_ / "runs/a");
-  write_bytes(folder_ / "runs/a/config.toml", "name = \"<b>&\"\n" + kTinyRun + "steps = 40\n");
-  const std::string html = page();
-  EXPECT_THAT(html, HasSubstr("<h1>&lt;b&gt;&amp;</h1>"));
-  EXPECT_THAT(html, HasSubstr("This run has no metrics yet."));
-  EXPECT_THAT(html, HasSubstr("This run has no samples"));
-  EXPECT_THAT(html, HasSubstr("There is no attention to show: "));
-  EXPECT_THAT(html, HasSubstr("There is no model to measure: "));
 }
 
 }  // namespace
