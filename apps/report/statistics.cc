@@ -70,7 +70,7 @@ std::string format_number(double x, Unit unit) {
 
 std::string format_samples(std::span<const double> samples, Unit unit) {
   if (samples.empty()) return "";
-  const std::string mean = format_number(mean_of(samples), unit);
+  std::string mean = format_number(mean_of(samples), unit);
   if (samples.size() == 1) return mean;
   const double deviation = deviation_of(samples);
   if (unit == Unit::kShare) {

@@ -54,7 +54,7 @@ std::string sentences_in(const Section& section, Language language) {
 Text why(const Section& section) {
   const Text right = section.set_right();
   if (!section.is_measured() && !right.empty()) return say("{0} {1}", section.reason(), right);
-  const Text reason = right.empty() ? section.reason() : right;
+  Text reason = right.empty() ? section.reason() : right;
   const Text condition = section.condition();
   if (section.verdict() != ClaimVerdict::kHoldsIf || condition.empty()) return reason;
   return say("{0}. {1}", say("verdict.if", condition), reason);
