@@ -12,7 +12,8 @@ namespace qkv::golden {
 // be read, and when something is asked for that it doesn't hold.
 class GoldenFile {
  public:
-  explicit GoldenFile(const std::string& name);  // "training" reads tests/golden/training.safetensors
+  // "training" reads tests/golden/training.safetensors.
+  explicit GoldenFile(const std::string& name);
 
   // Numbers are converted to `dtype`; indices and masks stay what they are.
   Tensor tensor(const std::string& name, DType dtype = DType::f64) const;
