@@ -73,7 +73,7 @@ def is_open(path) -> bool:
 def open_page(path, address: str = "") -> None:
     """Anew, until it is drawn: a lesson is unpacked first."""
     leave()
-    driver().get(Path(path).absolute().as_uri() + address)
+    driver().get(Path(path).resolve(strict=True).as_uri() + address)
     wait_for("""
         const root = document.getElementById("lesson");
         const drawn = () => requestAnimationFrame(() => setTimeout(done));

@@ -166,7 +166,7 @@ def test_every_link_of_the_lab_pages_leads_somewhere():
 
 
 def test_an_accessibility_checker_finds_nothing_serious_in_lab_pages():
-    for name in ("index", "note-A", "scaling", "softmax", "sinusoid"):
+    for name in ("index", "note-A", "scaling", "positions"):
         for scheme in ("light", "dark"):
             browser.prefer(color_scheme=scheme)
             browser.resize(390)
