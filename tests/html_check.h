@@ -37,6 +37,11 @@ inline std::string first_wrong_tag(std::string_view html) {
   return open.empty() ? "" : absl::StrCat("<", open.back(), "> is not closed");
 }
 
+// What a reader sees of a page, without its styles and scripts.
+inline std::string main_of(const std::string& page) {
+  return page.substr(page.find("<main>"), page.find("</main>") + 7 - page.find("<main>"));
+}
+
 // What of a page would come from elsewhere; "" where it needs nothing else.
 inline std::string outside_reference(std::string_view html) {
   for (const char* reference : {"http:", "https:", "src=", "@import", "url(", "<link", "<script"}) {

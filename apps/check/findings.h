@@ -8,6 +8,7 @@
 #include "apps/check/mutation/mutation.h"
 #include "apps/check/precision/precision_check.h"
 #include "apps/check/step_sweep.h"
+#include "apps/report/texts/text.h"
 #include "framework/gradcheck/gradcheck_report.h"
 
 namespace qkv {
@@ -73,9 +74,9 @@ struct GradcheckFindings {
   GradcheckRow total() const;  // the examples and derivatives of all functions
 };
 
-// HTML that needs nothing else, with all findings: first those that did not pass, then a table of
-// the functions, each with its examples, its V curve and a Taylor remainder, then the planted
-// mistakes and what caught them.
-std::string gradcheck_page(const GradcheckFindings& findings);
+// A page that needs nothing else, in both languages, with all findings: first those that did not
+// pass, then a table of the functions, each with its examples, its V curve and a Taylor remainder,
+// then the planted mistakes and what caught them.
+std::string gradcheck_page(const GradcheckFindings& findings, Language language);
 
 }  // namespace qkv

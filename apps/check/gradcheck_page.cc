@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -6,12 +7,18 @@
 #include "apps/check/findings.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
 #include "apps/report/html/html.h"
-#include "apps/report/writers/figure_html.h"
-#include "apps/report/writers/page_files.h"
+#include "apps/report/texts/texts.h"
+#include "apps/report/writers/page_frame.h"
 #include "framework/core/text/utf8.h"
 
 namespace qkv {
 namespace {
+
+std::vector<std::string> columns(std::initializer_list<const char*> names) {
+  std::vector<std::string> html;
+  for (const char* name : names) html.push_back(in_both(say(name)));
+  return html;
+}
 
 // For each function, a part that opens: its mistakes, and what caught them.
 std::string catches_of(const MutationReport& report) {
@@ -26,46 +33,15 @@ std::string catches_of(const MutationReport& report) {
     const std::string& name = r.mutant.function;
     const bool is_last = i + 1 == report.results.size();
     if ((!is_last && report.results[i + 1].mutant.function == name) || rows.empty()) continue;
-    absl::StrAppend(
-        &html, "<details><summary>", escaped(name), ": ", rows.size(), " caught</summary>\n",
-        table_of({"mistake", "kind", "example", "what its check says"}, rows), "</details>\n");
+    html +=
+        folded_html(say("{0}: {1} caught", name, rows.size()),
+                    table_of(columns({"mistake", "kind", "example", "what its check says"}), rows));
     rows.clear();
   }
   return html;
 }
 
 constexpr int kMostShownFirst = 20;  // examples that did not pass, above all else
-
-// Beside that of every page: wide tables, and lines that dashes tell apart, not colours alone.
-constexpr char kStyle[] = R"(body { max-width: 84rem; }
-p, ul { max-width: 50rem; }
-.wide { max-width: 100%; }
-thead th { vertical-align: bottom; }
-tr > :first-child { position: sticky; left: 0; background: var(--paper); }
-td { min-width: 3rem; white-space: nowrap; }
-details td { white-space: normal; min-width: 6rem; }
-h3 { margin: 1.2rem 0 0; font-size: 1em; }
-pre { white-space: pre-wrap; font-size: 0.9em; }
-details { border-top: 1px solid var(--line); }
-details > :not(summary) { margin-left: 1rem; }
-details > div { scroll-margin-top: 3rem; }
-summary { padding: 0.3rem 0; cursor: pointer; }
-summary b { font-weight: 600; }
-.first { border-left: 3px solid var(--wrong); padding-left: 1rem; }
-figure { max-width: 46rem; }
-svg.lines .series:nth-of-type(2) :is(polyline, path) { stroke-dasharray: 7 3; }
-svg.lines .series:nth-of-type(3) :is(polyline, path) { stroke-dasharray: 2 3; }
-@media (max-width: 40rem) {
-  td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 6rem; max-width: 9rem; }
-}
-@media print {
-  details, figure, tr { break-inside: avoid; }
-  details[open] { break-inside: auto; }
-  .wide { overflow: visible; }
-  table { font-size: 0.7rem; }
-  td, details td { white-space: normal; min-width: 0; }
-}
-)";
 
 // Where the details of a function stand. No name: it may hold anything.
 std::string id_of(size_t index) { return absl::StrCat("function-", index); }
@@ -80,13 +56,16 @@ std::string html_of(const CheckedExample& example, const std::string& heading) {
 
 // The V curve of a function, or why there is none.
 std::string v_curve_of(const StepCurve& curve) {
-  if (curve.points.empty()) return element("p", "No V curve: " + curve.why_none, "soft");
+  if (curve.points.empty()) return paragraph_html(say("No V curve: {0}", curve.why_none), "soft");
   const LineChart chart = sweep_chart(curve.points, curve.example);
   const auto has_error = [](const Series& series) { return std::ranges::max(series.y) > 0; };
-  if (std::ranges::none_of(chart.series, has_error))
-    return element("p", "No V curve: the differences are exact at every step", "soft");
-  return figure_html(chart, Language::kEnglish);
+  if (std::ranges::none_of(chart.series, has_error)) {
+    return paragraph_html(say("No V curve: the differences are exact at every step"), "soft");
+  }
+  return figures_html({chart});
 }
+
+const char* kind_of(bool passed) { return passed ? "agrees verdict" : "disagrees verdict"; }
 
 std::string verdict_of(const GradcheckFindings& findings) {
   const GradcheckRow all = findings.total();
@@ -94,27 +73,19 @@ std::string verdict_of(const GradcheckFindings& findings) {
       findings.functions,
       [](const CheckedFunction& function) { return function.row.verdict != Verdict::kPass; });
   const size_t count = findings.functions.size();
-  const std::string passed =
-      not_passed == 0 ? "PASS: every derivative agrees"
-                      : absl::StrFormat("Not passed: %d of %d functions", not_passed, count);
+  const Text passed = not_passed == 0 ? say("PASS: every derivative agrees")
+                                      : say("Not passed: {0} of {1} functions", not_passed, count);
   const std::string seeds = findings.seeds == 1 ? absl::StrCat("seed ", findings.seed)
                                                 : absl::StrCat("seeds ", findings.seed, " to ",
                                                                findings.seed + findings.seeds - 1);
-  std::string html = element(
-      "p",
-      absl::StrFormat(
-          "%s. %d derivatives of %d %s of %d %s (ops, layers, models, "
-          "steps), order %d, %s, in %.1f s.",
-          passed, all.derivatives, all.examples, all.examples == 1 ? "example" : "examples", count,
-          count == 1 ? "function" : "functions", findings.order, seeds, findings.seconds),
-      not_passed == 0 ? "agrees verdict" : "disagrees verdict");
+  std::string html =
+      paragraph_html(say("gradcheck.total", passed, all.derivatives, all.examples, count,
+                         findings.order, seeds, absl::StrFormat("%.1f", findings.seconds)),
+                     kind_of(not_passed == 0));
   if (!findings.mutations) return html;
   const MutationCount planted = findings.mutations->rows().back().counts.back();
-  return html + element("p",
-                        absl::StrFormat("Of %d planted mistakes that change a derivative, %d were "
-                                        "caught.",
-                                        planted.planted, planted.killed),
-                        planted.killed == planted.planted ? "agrees verdict" : "disagrees verdict");
+  return html + paragraph_html(say("gradcheck.caught", planted.planted, planted.killed),
+                               kind_of(planted.killed == planted.planted));
 }
 
 // The part that no reader may miss: all that did not pass, open.
@@ -129,28 +100,18 @@ std::string what_did_not_pass(const GradcheckFindings& findings) {
     }
   }
   if (count > kMostShownFirst) {
-    html += element("p", absl::StrCat("And ", count - kMostShownFirst,
-                                      " more examples that did not pass, below."));
+    html += paragraph_html(
+        say("And {0} more examples that did not pass, below.", count - kMostShownFirst));
   }
   if (findings.mutations && !findings.mutations->survivors().empty()) {
-    html += element("h3", "Planted mistakes that nothing caught") + "<ul>\n";
+    absl::StrAppend(&html, "<h3>", in_both(say("Planted mistakes that nothing caught")),
+                    "</h3>\n<ul>\n");
     for (const Mutant& mutant : findings.mutations->survivors()) {
       html += element("li", mutant.to_text());
     }
     html += "</ul>\n";
   }
-  if (html.empty()) return "";
-  return absl::StrCat("<section class=\"first\">\n", element("h2", "What did not pass"), html,
-                      "</section>\n");
-}
-
-std::string how_to_read() {
-  return absl::StrCat(
-      "<section>\n", element("h2", "How to read this page"), kHowToReadReports,
-      element("p",
-              "The V curve: a large step is off by the terms that the formula leaves out, a small "
-              "one by rounding. Where backward is wrong there is no V: the error stays."),
-      "</section>\n");
+  return html.empty() ? "" : titled_html(say("What did not pass"), html);
 }
 
 std::string overview_of(const GradcheckFindings& findings) {
@@ -162,24 +123,21 @@ std::string overview_of(const GradcheckFindings& findings) {
          html_of(row.verdict), row.kind, absl::StrCat(row.examples), absl::StrCat(row.derivatives),
          size_text(row.disagreement), size_text(row.resolved_to), digits_text(row.digits)});
   }
-  return absl::StrCat(
-      "<section>\n", element("h2", "Overview"),
-      element("p", "A name leads to the examples of its function and to its V curve."),
-      table_of({"name", "verdict", "kind", "examples", "derivatives", "agrees to", "resolved to",
-                "digits in f64"},
-               rows),
-      "</section>\n");
+  const std::vector<std::string> head =
+      columns({"name", "verdict", "kind", "examples", "derivatives", "agrees to", "resolved to",
+               "digits in f64"});
+  return titled_html(say("Overview"),
+                     paragraph_html(say("gradcheck.overview")) + table_of(head, rows));
 }
 
 // A part that opens. A link to its content opens it, too.
 std::string details_of(const CheckedFunction& function, const std::string& id) {
   const GradcheckRow& row = function.row;
-  std::string html = absl::StrFormat(
-      "<details><summary><b>%s</b>: %d derivatives of %d examples, agree to %s, "
-      "%s</summary>\n<div id=\"%s\">\n",
-      escaped(printable(row.name)), row.derivatives, row.examples, size_text(row.disagreement),
-      html_of(row.verdict), id);
-  html += v_curve_of(function.curve);
+  const Text what =
+      say("{0} derivatives, agree to {1}, ", row.derivatives, size_text(row.disagreement));
+  std::string html = absl::StrCat(
+      "<details><summary><b>", escaped(printable(row.name)), "</b>: ", in_both(what),
+      html_of(row.verdict), "</summary>\n<div id=\"", id, "\">\n", v_curve_of(function.curve));
   for (const CheckedExample& example : function.examples) {
     html += html_of(example, heading_of(example));
   }
@@ -187,43 +145,37 @@ std::string details_of(const CheckedFunction& function, const std::string& id) {
 }
 
 std::string functions_of(const GradcheckFindings& findings) {
-  std::string html;
+  std::string html, details;
   const std::vector<CheckedFunction>& functions = findings.functions;
   for (size_t i = 0; i < functions.size(); ++i) {
+    details += details_of(functions[i], id_of(i));
     const std::string& kind = functions[i].row.kind;
-    if (i == 0 || functions[i - 1].row.kind != kind) {
-      absl::StrAppend(&html, i == 0 ? "" : "</section>\n", "<section>\n",
-                      element("h2", absl::StrCat("The ", kind, "s, one by one")));
-    }
-    html += details_of(functions[i], id_of(i));
+    if (i + 1 < functions.size() && functions[i + 1].row.kind == kind) continue;
+    html += titled_html(say("One by one: {0}", kind + "s"), details);
+    details.clear();
   }
-  return html.empty() ? "" : html + "</section>\n";
+  return html;
 }
 
 // The text of the report, and how each mistake was caught.
 std::string mutations_of(const GradcheckFindings& findings) {
-  const std::string shown =
-      findings.mutations
-          ? element("p",
-                    "Who checks the checker? Mistakes are planted in the backward formulas, one at "
-                    "a time, and an example of the function must catch each.") +
-                element("pre", findings.mutations->to_text()) + catches_of(*findings.mutations)
-          : element("p",
-                    "No mistakes were planted in this run. ./qkv gradcheck --mutate --out "
-                    "FILE plants them in the backward formulas, and shows here which were "
-                    "caught, and how.");
-  return absl::StrCat("<section>\n", element("h2", "Planted mistakes"), shown, "</section>\n");
+  const std::string shown = findings.mutations ? paragraph_html(say("gradcheck.planted")) +
+                                                     element("pre", findings.mutations->to_text()) +
+                                                     catches_of(*findings.mutations)
+                                               : paragraph_html(say("gradcheck.not_planted"));
+  return titled_html(say("Planted mistakes"), shown);
 }
 
 }  // namespace
 
-std::string gradcheck_page(const GradcheckFindings& findings) {
-  return page_of(
-      {.title = "Gradient check",
-       .style = absl::StrCat(kReportStyle, kStyle),
-       .body = absl::StrCat(element("h1", "Gradient check"), verdict_of(findings),
-                            what_did_not_pass(findings), how_to_read(), overview_of(findings),
-                            functions_of(findings), mutations_of(findings))});
+std::string gradcheck_page(const GradcheckFindings& findings, Language language) {
+  const Text title = say("Gradient check");
+  return page_in_both(
+      title,
+      absl::StrCat("<h1>", in_both(title), "</h1>\n", verdict_of(findings),
+                   what_did_not_pass(findings), how_to_read_reports(), overview_of(findings),
+                   functions_of(findings), mutations_of(findings)),
+      language);
 }
 
 }  // namespace qkv

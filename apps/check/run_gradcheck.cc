@@ -202,7 +202,7 @@ class GradientCheck {
         });
     if (!status.ok()) return status;
     findings_.mutations = std::move(mutations);
-    return gradcheck_page(findings_);
+    return gradcheck_page(findings_, request_.language);
   }
 
  private:

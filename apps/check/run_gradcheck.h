@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/report/texts/text.h"
 #include "framework/core/text/terminal.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/ops/support/op_examples.h"
@@ -51,7 +52,8 @@ struct GradcheckRequest {
   bool verbose = false;         // the text has the reports of passed checks, too
   bool makes_json = false;
   bool makes_page = false;
-  TellProgress tell = tell_nobody;  // gets the name of each subject, and how many there are
+  Language language = Language::kEnglish;  // that the page begins with
+  TellProgress tell = tell_nobody;         // gets the name of each subject, and how many there are
 };
 
 struct GradcheckOutcome {

@@ -199,7 +199,7 @@ std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const T
   const Text heading = say("Attention");
   const auto none = [&](const absl::Status& why) {
     const std::string message = printable(std::string(why.message()));
-    return run_section(heading, paragraph_html(say("There is no attention to show: {0}", message)));
+    return titled_html(heading, paragraph_html(say("There is no attention to show: {0}", message)));
   };
   if (!loaded.ok()) return none(loaded.status());
   const absl::StatusOr<Batch> example = example_of_run(*loaded, {}, tell);
@@ -207,7 +207,7 @@ std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const T
   const Observed observed = observe(loaded->model, *example);
   if (observed.layers.empty()) {
     const std::string mixer = loaded->run.checkpoint.config.model.mixer;
-    return run_section(
+    return titled_html(
         heading, paragraph_html(say("This model has no attention: its mixer is {0}.", mixer)));
   }
   std::string html = paragraph_html(example_text(*example, *loaded, observed.loss));
@@ -215,7 +215,7 @@ std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const T
   html += checkpoint.data.is_image()
               ? pictures_html(observed, *example, checkpoint.config.model.patch_size)
               : maps_html(observed, *example, loaded->dataset->vocabulary());
-  return run_section(heading, html);
+  return titled_html(heading, html);
 }
 
 }  // namespace qkv

@@ -167,16 +167,16 @@ std::string layers_section(const RunSummary& run, const absl::StatusOr<RunWithDa
     }
     Text how = say("Measured in training; the table is of step {0}.", lines.back()->step);
     if (each > 1) how = say("{0} {1}", how, say("One of {0} measurements is drawn.", each));
-    return run_section(heading,
+    return titled_html(heading,
                        absl::StrCat(figures_html(figures_over_steps(drawn)), paragraph_html(how),
                                     table_of_parameters(norms_of(*lines.back()->detail))));
   }
   if (!loaded.ok()) {
     const std::string message = printable(std::string(loaded.status().message()));
-    return run_section(heading, paragraph_html(say("There is no model to measure: {0}", message)));
+    return titled_html(heading, paragraph_html(say("There is no model to measure: {0}", message)));
   }
   const std::vector<ParameterNorms> norms = norms_now(*loaded);
-  return run_section(
+  return titled_html(
       heading, absl::StrCat(paragraph_html(say("layers.how")), figures_html(figures_now(norms)),
                             table_of_parameters(norms)));
 }

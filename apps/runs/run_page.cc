@@ -147,11 +147,11 @@ std::string samples_section(const std::string& run) {
   const std::vector<SamplesOfStep> parts =
       text.ok() ? parts_of(*text) : std::vector<SamplesOfStep>();
   if (parts.empty()) {
-    return run_section(heading,
+    return titled_html(heading,
                        paragraph_html(say("This run has no samples: it was not evaluated yet.")));
   }
   std::string html = part_html(parts.back());
-  if (parts.size() == 1) return run_section(heading, html);
+  if (parts.size() == 1) return titled_html(heading, html);
   std::string earlier;
   const size_t count = parts.size() - 1, shown = std::min(count, kMostEvaluations);
   for (size_t i = 0; i < shown; ++i) {
@@ -160,37 +160,17 @@ std::string samples_section(const std::string& run) {
   const Text title = count == 1       ? say("The evaluation before")
                      : shown == count ? say("The {0} evaluations before", count)
                                       : say("{0} of the {1} evaluations before", shown, count);
-  return run_section(heading, html + folded_html(title, earlier));
+  return titled_html(heading, html + folded_html(title, earlier));
 }
 
 std::string curves_section(const std::string& run) {
   const std::vector<Figure> figures = curves_of_run(run);
-  return run_section(say("Curves"), figures.empty()
+  return titled_html(say("Curves"), figures.empty()
                                         ? paragraph_html(say("This run has no metrics yet."))
                                         : figures_html(figures));
 }
 
 }  // namespace
-
-std::string run_section(const Text& heading, const std::string& html) {
-  return absl::StrCat("<section>\n<h2>", in_both(heading), "</h2>\n", html, "</section>\n");
-}
-
-std::string paragraph_html(const Text& text) {
-  return absl::StrCat("<p>", in_both(text), "</p>\n");
-}
-
-std::string folded_html(const Text& title, const std::string& html) {
-  return absl::StrCat("<details>\n<summary>", in_both(title), "</summary>\n", html, "</details>\n");
-}
-
-std::string figures_html(const std::vector<Figure>& figures) {
-  std::string html = "<div class=\"figures\">\n";
-  for (const Figure& figure : figures) {
-    html += in_both([&](Language language) { return figure_html(figure, language); });
-  }
-  return html + "</div>\n";
-}
 
 absl::StatusOr<std::string> run_page(const std::string& path, Language language,
                                      const TellNote& tell) {

@@ -1,22 +1,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/report/figure.h"
 #include "apps/runs/run_summary.h"
 #include "train/folder/loaded_run.h"
 
 namespace qkv {
 
 // The sections of the page of a run, as HTML in both languages.
-
-// The text below a heading, where there is one.
-std::string run_section(const Text& heading, const std::string& html);
-std::string paragraph_html(const Text& text);
-std::string folded_html(const Text& title, const std::string& html);
-std::string figures_html(const std::vector<Figure>& figures);
 
 // The attention of the heads in a validation example. `loaded`: or why there is no model.
 std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const TellNote& tell);

@@ -21,6 +21,8 @@ void add_gradcheck_options(OptionList& options) {
   options.integer("seeds", "N", "Number of points; each has the next seed", 1);
   options.json("the whole report");
   options.text("out", "FILE", "Writes the report as a page; with --mutate, also the mistakes");
+  options.text("lang", "en|zh", "Language that the page begins with", "en");
+  options.one_of("lang", names_of<Language>);
   options.flag("verbose", "Also prints the reports of passed checks");
   options.set();
   OptionRules& rules = options.rules();
@@ -29,6 +31,7 @@ void add_gradcheck_options(OptionList& options) {
   rules.exclude({"config"}, {"op"}, "both say what is checked");
   rules.exclude({"config"}, {"mutate"}, "ops are checked, which --op chooses");
   rules.need({"set"}, "config");
+  rules.need({"lang"}, "out");
   rules.exclude({"precision=f32", "precision=bf16"}, {"order", "mutate", "sweep", "out"},
                 "results are compared with f64");
   rules.exclude({"sweep"}, {"json", "out", "verbose"}, "there is no report");
@@ -64,6 +67,7 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
       .verbose = given.has("verbose"),
       .makes_json = given.has("json"),
       .makes_page = !page.empty(),
+      .language = given.value<Language>("lang"),
       .tell = [&](const std::string& what) { progress.show("checking " + what); }};
   if (absl::Status status = check_options(request, given); !status.ok()) return status;
   const OutputFile files[] = {{"sweep", sweep, "step,forward_error,"},

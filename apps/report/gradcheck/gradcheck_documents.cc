@@ -7,17 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "apps/report/gradcheck/json_values.h"
 #include "apps/report/html/html.h"
+#include "apps/report/texts/texts.h"
+#include "apps/report/writers/page_frame.h"
 
 namespace qkv {
 namespace {
-
-// Plain, light or dark as the reader has it.
-constexpr char kStyle[] = R"(:root { color-scheme: light dark; }
-body { margin: 0 auto; max-width: 50rem; padding: 1rem; font: 15px/1.5 system-ui, sans-serif; }
-pre { white-space: pre-wrap; }
-.verdict { font-weight: 600; }
-.disagrees { color: light-dark(#b3261e, #ff8a80); }
-)";
 
 using Json = nlohmann::ordered_json;
 
@@ -74,15 +68,17 @@ Json json_of(const InputReport& input) {
 
 }  // namespace
 
-const char kHowToReadReports[] =
-    R"(<p>A function f with the Jacobian J runs in f128, forward and backward: 34 decimal digits, so that differences have next to no error. u and v are random. Four methods must agree on what backward says:</p>
-<ul>
-<li>Differences, of all derivatives at once: v · (Ju) = (Jᵀv) · u, where Ju comes from differences and Jᵀv from backward. <em>Agrees to</em> is how far the two sides are apart, beside their size; <em>resolved to</em> is how far the differences may be off. Where they do not agree, single elements are looked at.</li>
-<li>The dot-product test: Ju from the backward of backward. Beside it, the fused and the composed backward must be the same.</li>
-<li>Forward mode: Ju once more, from the inputs to the value, by a rule for each op that no backward is part of.</li>
-</ul>
-<p><em>Digits in f64</em> is how many decimal digits the gradient in f64 has in common with that in f128, of at most 15.</p>
-)";
+std::string how_to_read_reports() {
+  std::string methods;
+  for (const Text& method :
+       {say("gradcheck.differences"), say("gradcheck.dot_product"), say("gradcheck.forward")}) {
+    absl::StrAppend(&methods, "<li>", in_both(method), "</li>\n");
+  }
+  return titled_html(say("How to read this page"),
+                     absl::StrCat(paragraph_html(say("gradcheck.methods")), "<ul>\n", methods,
+                                  "</ul>\n", paragraph_html(say("gradcheck.digits")),
+                                  paragraph_html(say("gradcheck.v_curve"))));
+}
 
 std::string size_text(double size) { return size == 0.0 ? "0" : absl::StrFormat("%.0e", size); }
 
@@ -98,11 +94,13 @@ std::string html_of(Verdict verdict) {
 }
 
 std::string gradcheck_html(const GradcheckReport& report, const std::string& title) {
-  const std::string body = absl::StrCat(
-      element("h1", title), "<p>", html_of(report.verdict()),
-      absl::StrFormat(": %d derivatives, in %.1f s.</p>\n", report.derivatives, report.seconds),
-      element("pre", report.to_text()), element("h2", "How to read this page"), kHowToReadReports);
-  return page_of({.title = title, .style = kStyle, .body = body});
+  const Text total = say("{0} derivatives, in {1} s.", report.derivatives,
+                         absl::StrFormat("%.1f", report.seconds));
+  return page_in_both(
+      title,
+      absl::StrCat(element("h1", title), "<p>", html_of(report.verdict()), " ", in_both(total),
+                   "</p>\n", element("pre", report.to_text()), how_to_read_reports()),
+      Language::kEnglish);
 }
 
 std::string gradcheck_json(const GradcheckReport& report) {

@@ -19,7 +19,7 @@ std::string table_of(const std::vector<std::string>& columns,
                      const std::vector<std::vector<std::string>>& rows) {
   std::string html = "<div class=\"wide\">\n<table><thead><tr>";
   for (const std::string& column : columns) {
-    absl::StrAppend(&html, "<th scope=\"col\">", escaped(column), "</th>");
+    absl::StrAppend(&html, "<th scope=\"col\">", column, "</th>");
   }
   html += "</tr></thead><tbody>\n";
   for (const std::vector<std::string>& row : rows) {

@@ -11,8 +11,8 @@ std::string escaped(const std::string& text);
 // <tag class="kind">text</tag>, the text escaped.
 std::string element(const std::string& tag, const std::string& text, const std::string& kind = "");
 
-// A table, in a box in which it can be moved where it is too wide. The columns are escaped, the
-// cells of the rows are HTML.
+// A table, in a box in which it can be moved where it is too wide. All cells are
+// HTML.
 std::string table_of(const std::vector<std::string>& columns,
                      const std::vector<std::vector<std::string>>& rows);
 

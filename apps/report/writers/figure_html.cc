@@ -68,7 +68,7 @@ std::string drawn(const Drawn& figure, Language language) {
 std::string table_html(const std::vector<Text>& header, const std::vector<std::vector<Text>>& rows,
                        Language language) {
   std::vector<std::string> columns;
-  for (const Text& name : header) columns.push_back(name.in(language));
+  for (const Text& name : header) columns.push_back(escaped(name.in(language)));
   std::vector<std::vector<std::string>> cells;
   for (const std::vector<Text>& row : rows) {
     std::vector<std::string>& line = cells.emplace_back();

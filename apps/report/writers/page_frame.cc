@@ -3,6 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "apps/report/texts/texts.h"
+#include "apps/report/writers/figure_html.h"
 #include "apps/report/writers/page_files.h"
 
 namespace qkv {
@@ -42,6 +43,27 @@ std::string in_both(const Text& text) {
   if (text.en == text.zh) return escaped(text.en);
   return absl::StrCat("<span class=\"in-en\" lang=\"en\">", escaped(text.en),
                       "</span><span class=\"in-zh\" lang=\"zh-CN\">", escaped(text.zh), "</span>");
+}
+
+std::string titled_html(const Text& heading, const std::string& html) {
+  return absl::StrCat("<section>\n<h2>", in_both(heading), "</h2>\n", html, "</section>\n");
+}
+
+std::string paragraph_html(const Text& text, const std::string& kind) {
+  return absl::StrCat(kind.empty() ? "<p>" : absl::StrCat("<p class=\"", kind, "\">"),
+                      in_both(text), "</p>\n");
+}
+
+std::string folded_html(const Text& title, const std::string& html) {
+  return absl::StrCat("<details>\n<summary>", in_both(title), "</summary>\n", html, "</details>\n");
+}
+
+std::string figures_html(const std::vector<Figure>& figures) {
+  std::string html = "<div class=\"figures\">\n";
+  for (const Figure& figure : figures) {
+    html += in_both([&](Language language) { return figure_html(figure, language); });
+  }
+  return html + "</div>\n";
 }
 
 }  // namespace qkv

@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "apps/report/figure.h"
 #include "apps/report/html/html.h"
 #include "apps/report/texts/text.h"
 
@@ -15,5 +17,11 @@ std::string page_in_both(const Text& title, const std::string& body, Language fi
 // A part of such a page in both languages, one of them shown; if both are the same, once.
 std::string in_both(const std::function<std::string(Language)>& part);
 std::string in_both(const Text& text);  // within a line
+
+// Parts of such a page.
+std::string titled_html(const Text& heading, const std::string& html);
+std::string paragraph_html(const Text& text, const std::string& kind = "");
+std::string folded_html(const Text& title, const std::string& html);
+std::string figures_html(const std::vector<Figure>& figures);
 
 }  // namespace qkv

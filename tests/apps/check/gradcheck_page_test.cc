@@ -38,19 +38,23 @@ void add_square(GradcheckFindings& findings, const std::string& name, double fac
                     .points = step_sweep([](auto x) { return x[0] * x[0]; }, {&kX, 1})};
 }
 
+std::string page_of(const GradcheckFindings& findings) {
+  return gradcheck_page(findings, Language::kEnglish);
+}
+
 void expect_whole(const std::string& page) {
-  EXPECT_EQ(first_wrong_tag(page), "");
-  EXPECT_EQ(outside_reference(page), "");
+  EXPECT_EQ(first_wrong_tag(main_of(page)), "");
+  EXPECT_EQ(outside_reference(main_of(page)), "");
 }
 
 TEST(GradcheckPageTest, HasTheNumbersOfWhatPassed) {
   GradcheckFindings findings;
   add_square(findings, "square", 2.0);
   findings.seed = 7;
-  const std::string page = gradcheck_page(findings);
+  const std::string page = page_of(findings);
   expect_whole(page);
-  EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees. 36 derivatives of 1 example"));
-  EXPECT_THAT(page, HasSubstr("order 1, seed 7, in 0.0 s"));
+  EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees. Derivatives: 36; examples: 1;"));
+  EXPECT_THAT(page, HasSubstr("order 1, seed 7, 0.0 s"));
   EXPECT_THAT(page, Not(HasSubstr("What did not pass")));
   const GradcheckRow& row = findings.functions[0].row;
   EXPECT_THAT(page, HasSubstr("<td>36</td><td>" + size_text(row.disagreement) + "</td><td>" +
@@ -65,7 +69,7 @@ TEST(GradcheckPageTest, WhatDidNotPassStandsFirstAndOpen) {
   GradcheckFindings findings;
   add_square(findings, "square", 2.0);
   add_square(findings, "wrong square", 4.0);
-  const std::string page = gradcheck_page(findings);
+  const std::string page = page_of(findings);
   expect_whole(page);
   EXPECT_THAT(page, HasSubstr("Not passed: 1 of 2 functions."));
   const size_t first = page.find("op wrong square, rows of 3, seed 1");
@@ -81,13 +85,13 @@ TEST(GradcheckPageTest, WhatDidNotPassStandsFirstAndOpen) {
 TEST(GradcheckPageTest, DrawsTheCurve) {
   GradcheckFindings findings;
   add_square(findings, "square", 2.0);
-  const std::string page = gradcheck_page(findings);
+  const std::string page = page_of(findings);
   for (const char* text : {"Error of the numeric derivative against its step: rows of 3",
                            "one-sided", "extrapolated"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
   findings.functions[0].curve = {.example = "rows of 3", .why_none = "there is no <slope>"};
-  EXPECT_THAT(gradcheck_page(findings), HasSubstr("No V curve: there is no &lt;slope&gt;"));
+  EXPECT_THAT(page_of(findings), HasSubstr("No V curve: there is no &lt;slope&gt;"));
 }
 
 TEST(GradcheckPageTest, TextsAreNoMarkup) {
@@ -107,7 +111,7 @@ TEST(GradcheckPageTest, TextsAreNoMarkup) {
                    .how = hostile},
                   {.mutant = {.function = hostile, .op = hostile, .where = hostile, .change = ""}}},
       .not_runnable = 0};
-  const std::string page = gradcheck_page(findings);
+  const std::string page = page_of(findings);
   expect_whole(page);
   EXPECT_THAT(page, Not(HasSubstr("</details><script")));
   EXPECT_THAT(page, HasSubstr("&lt;/details&gt;&lt;script&gt;&quot;&amp;"));
@@ -128,7 +132,7 @@ TEST(GradcheckPageTest, ShowsWhatCaughtEachMistakeAndWhatWasNotCaught) {
                                  {.mutant = mutant(MistakeKind::kStale, "harmless"),
                                   .equivalent_because = "it is squared"}},
                      .not_runnable = 0};
-  const std::string page = gradcheck_page(findings);
+  const std::string page = page_of(findings);
   expect_whole(page);
   EXPECT_THAT(page, HasSubstr("Of 2 planted mistakes that change a derivative, 1 were caught."));
   EXPECT_THAT(page, HasSubstr("equivalent: exp: harmless is negated: it is squared"));

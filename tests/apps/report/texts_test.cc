@@ -145,7 +145,7 @@ TEST(TextsTest, EveryTextIsThereInBothLanguagesWithTheSamePlacesOfValues) {
 
 TEST(TextsTest, WhatCppSaysHasATextAndNoTextIsLeftOver) {
   std::string code;
-  for (const char* const folder : {"report", "runs", "labs", "lesson"})
+  for (const char* const folder : {"report", "runs", "labs", "lesson", "check"})
     code += sources(folder, {".cc", ".h"});
   const std::set<std::string> said = first_arguments(code, "say");
   ASSERT_GT(said.size(), 400);
@@ -160,7 +160,7 @@ TEST(TextsTest, WhatCppSaysHasATextAndNoTextIsLeftOver) {
       EXPECT_TRUE(absl::StrContains(code, absl::StrCat("\"", key, "\""))) << name << ": " << key;
     }
   }
-  for (const char* const files : {"report/report", "runs/"}) {
+  for (const char* const files : {"report/report", "report/gradcheck", "runs/"}) {
     for (const auto& [key, text] : keyed_texts(files)) {
       EXPECT_TRUE(said.contains("\"" + key + "\"")) << key;
     }

@@ -42,8 +42,7 @@ class ReportTest : public CommandLineFixture {
   std::string page(const std::string& run = "runs/a") {
     const ProcessResult result = qkv({"report", run, "--out", "-"});
     EXPECT_EQ(result.exit_status, 0) << result.errors;
-    const size_t begin = result.output.find("<main>"), end = result.output.find("<script");
-    std::string main = result.output.substr(begin, end - begin);
+    std::string main = main_of(result.output);
     EXPECT_EQ(first_wrong_tag(main), "");
     EXPECT_EQ(outside_reference(main), "");
     return main;
