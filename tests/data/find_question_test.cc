@@ -30,9 +30,14 @@ TEST(FindQuestionTest, KnowsThoseOfOtherLengthsThatTheTaskHas) {
 // Every task that has questions, with lengths that vary where they can.
 std::vector<std::pair<std::string, Task>> tasks_with_questions() {
   std::vector<std::pair<std::string, Task>> all;
-  for (const TaskKind& kind : task_kinds()) {
-    const DataOptions options = {.task = kind.name, .alphabet = 20, .min_length = 3};
-    if (kind.questions) all.emplace_back(kind.name, kind.questions(options));
+  for (const int64_t validation_length : {0, 20}) {
+    for (const TaskKind& kind : task_kinds()) {
+      const DataOptions options = {.task = kind.name,
+                                   .alphabet = 20,
+                                   .min_length = 3,
+                                   .validation_length = validation_length};
+      if (kind.questions) all.emplace_back(kind.name, kind.questions(options));
+    }
   }
   return all;
 }
