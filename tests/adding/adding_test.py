@@ -1,9 +1,10 @@
-"""What docs/adding-things.md and docs/adding-an-op.md add is added, in the files that they name: the patches beside this file.
+"""What docs/adding-things.md and docs/adding-an-op.md add is added, in the files that they name: new files stand in the pages,
+and what changes in others in the patches beside this file.
 
-pages               the pages show the code of the patches, and their table names the files of each
-build FOLDER        in FOLDER, a copy of the tree gets all patches, what they need is built, and each thing is tried
-edit FOLDER NAME    makes FOLDER the tree with the patches before NAME.patch, and with that one; what does not fit is in *.rej
-take FOLDER NAME    makes NAME.patch anew, of what FOLDER has now
+pages               the pages show the code of the patches, and their table names the files of each thing
+build FOLDER        in FOLDER, a copy of the tree gets all things, what they need is built, and each thing is tried
+edit FOLDER NAME    makes FOLDER the tree with the things before NAME, and with that one; what does not fit is in *.rej
+take FOLDER NAME    makes NAME.patch anew, of what FOLDER has now of files that are not new
 """
 
 import os
@@ -16,12 +17,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-# A patch and what the page calls its thing, in the order in which they are applied: a kind of model says of each key
+# A thing and what the page calls it, in the order in which they are added: a kind of model says of each key
 # whether it reads it, so that it comes after them.
 TITLES = {"op": "an op", "task": "a task", "key": "a config key", "mixer": "a mixer", "model": "a kind of model",
           "verb": "a verb", "listener": "a listener of runs", "lab": "a lab", "chapter": "a chapter of the page",
           "page_op": "an op on the page"}
-PATCHES = list(TITLES)
+THINGS = list(TITLES)
 # How many files a developer touches at most, with documentation and tests.
 MOST_FILES = {"op": 3, "task": 3, "key": 3, "mixer": 5, "verb": 3}
 PAGE, PAGE_OF_OPS = "docs/adding-things.md", "docs/adding-an-op.md"
@@ -60,37 +61,62 @@ def copy_of_tree(folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
+def sections_of(page: str) -> dict:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return dict(re.findall(r"^## (.*)\n((?:(?!^## ).*\n)*)", text, re.M))
+
+
+def blocks_of(name: str) -> list:
+    """Of the sections about a thing: their titles, the new file that a block is the whole of, or None, and the block."""
+    page, pattern = (PAGE_OF_OPS, PARTS_OF_AN_OP) if name == "op" else (PAGE, TITLES[name].capitalize())
+    blocks = []
+    for title, section in sections_of(page).items():
+        if not re.fullmatch(pattern, title):
+            continue
+        for before, block in re.findall(r"((?:.*\n){2}) *```\w+\n((?:.*\n)*?) *```\n", section):
+            whole = re.search(r"(?:[Tt]his is|all of|stands? in) `(\S+)`", before)
+            blocks.append((f"{page}, {title}", whole and whole[1], block))
+    return blocks
+
+
+def new_files(name: str) -> dict:
+    return {path: block for _, path, block in blocks_of(name) if path}
+
+
 def patch(name: str) -> str:
-    return (HERE / f"{name}.patch").read_text(encoding="utf-8")
+    path = HERE / f"{name}.patch"
+    return path.read_text(encoding="utf-8") if path.exists() else ""  # where all of it is new
 
 
 def files_of(name: str) -> list:
-    return re.findall(r"^\+\+\+ b/(.*)$", patch(name), re.M)
+    return [*new_files(name), *re.findall(r"^\+\+\+ b/(.*)$", patch(name), re.M)]
 
 
 def new_texts(name: str) -> dict:
-    """File -> what the patch makes of it: the whole of a new one, the hunks of one that was there."""
-    texts = {}
+    """File -> what becomes of it: the whole of a new one, the hunks of one that was there."""
+    texts = new_files(name)
     for part in re.split(r"^diff --git .*\n", patch(name), flags=re.M)[1:]:
         path, body = re.search(r"^\+\+\+ b/(.*)\n((?:.|\n)*)", part, re.M).groups()
         texts[path] = "".join(line[1:] + "\n" for line in body.splitlines() if line[:1] in (" ", "+"))
     return texts
 
 
-def apply_all(folder: Path, names: list) -> None:
+def write_new_files(folder: Path, name: str) -> None:
+    for path, text in new_files(name).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def add_all(folder: Path, names: list) -> None:
     for name in names:
-        said = git(folder, "apply", "--whitespace=nowarn", str(HERE / f"{name}.patch"), check=False)
+        write_new_files(folder, name)
+        said = patch(name) and git(folder, "apply", "--whitespace=nowarn", str(HERE / f"{name}.patch"), check=False)
         if said:
             sys.exit(f"tests/adding/{name}.patch no longer fits the tree:\n{said}"
                      f"python3 tests/adding/adding_test.py edit FOLDER {name}; mend it there; take FOLDER {name}")
 
 
 # The pages
-
-def sections_of(page: str) -> dict:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return dict(re.findall(r"^## (.*)\n((?:(?!^## ).*\n)*)", text, re.M))
-
 
 def rows_of_table() -> dict:
     """What is added -> the paths in its row."""
@@ -110,21 +136,12 @@ def stands_in(piece: list, text: str) -> bool:
 
 
 def complaints_about_code(name: str) -> list:
-    complaints, shown, texts = [], 0, new_texts(name)
-    page, pattern = (PAGE_OF_OPS, PARTS_OF_AN_OP) if name == "op" else (PAGE, TITLES[name].capitalize())
-    for title, section in sections_of(page).items():
-        if not re.fullmatch(pattern, title):
-            continue
-        for before, block in re.findall(r"((?:.*\n){2}) *```\w+\n((?:.*\n)*?) *```\n", section):
-            shown += 1
-            if whole := re.search(r"(?:This is|all of|stands? in) `(\S+)`", before):
-                if lines_of(block) != lines_of(texts.get(whole[1], "")):
-                    complaints.append(f"{page}, {title}: {whole[1]} is not that of {name}.patch")
-                continue
-            for piece in re.split(r"\n\s*\n", block.strip("\n")):
-                if not any(stands_in(lines_of(piece), text) for text in texts.values()):
-                    complaints.append(f"{page}, {title}: {name}.patch does not have\n{piece}")
-    return complaints if shown else [f"{page} shows nothing of {name}.patch"]
+    complaints, texts = [], new_texts(name)
+    for place, whole, block in blocks_of(name):
+        for piece in re.split(r"\n\s*\n", block.strip("\n")):
+            if not whole and not any(stands_in(lines_of(piece), text) for text in texts.values()):
+                complaints.append(f"{place}: {name}.patch does not have\n{piece}")
+    return complaints if blocks_of(name) else [f"the page shows nothing of {name}"]
 
 
 def complaints_about_files(name: str, told: list) -> list:
@@ -144,11 +161,11 @@ def complaints_about_files(name: str, told: list) -> list:
 def check_pages() -> None:
     told = rows_of_table()
     complaints = [f"{PAGE}: the table has a row of {title}" for title in told if title not in TITLES.values()]
-    for name in PATCHES:
+    for name in THINGS:
         complaints += complaints_about_code(name) + complaints_about_files(name, told.get(TITLES[name], []))
     with tempfile.TemporaryDirectory() as folder:
         copy_of_tree(Path(folder))
-        apply_all(Path(folder), PATCHES)
+        add_all(Path(folder), THINGS)
     sys.exit("\n".join(complaints) or 0)
 
 
@@ -222,7 +239,7 @@ def build(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         new = Path(name)
         copy_of_tree(new)
-        apply_all(new, PATCHES)
+        add_all(new, THINGS)
         prune(new)
         update(tree, new)
     # Not optimized: this takes half of the time, and what runs is small.
@@ -284,14 +301,15 @@ def try_each(folder: Path) -> list:
 def edit(folder: Path, name: str) -> None:
     folder.mkdir()
     copy_of_tree(folder)
-    apply_all(folder, PATCHES[:PATCHES.index(name)])
+    add_all(folder, THINGS[:THINGS.index(name)])
     for words in (["init", "-q"], ["add", "-A", "-f"], ["commit", "-q", "-m", f"before {name}"]):
         git(folder, *words)
-    print(git(folder, "apply", "--reject", "--whitespace=nowarn", str(HERE / f"{name}.patch"), check=False), end="")
+    write_new_files(folder, name)
+    print(patch(name) and git(folder, "apply", "--reject", "--whitespace=nowarn", str(HERE / f"{name}.patch"), check=False), end="")
 
 
 def take(folder: Path, name: str) -> None:
-    git(folder, "add", "-A", ":!*.rej")
+    git(folder, "add", "-A", "--", ":!*.rej", *(f":!{path}" for path in new_files(name)))
     text = git(folder, "diff", "--cached", "-U1", "--no-renames", "--no-color")
     (HERE / f"{name}.patch").write_text(re.sub(r"^index .*\n", "", text, flags=re.M), encoding="utf-8")
 
