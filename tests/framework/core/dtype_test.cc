@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/framework/testing.h"
-
 namespace qkv {
 namespace {
 
@@ -35,27 +33,6 @@ TEST(BFloat16Test, KeepsInfinitiesAndNaNs) {
   // A NaN whose upper half alone would read as an infinity.
   EXPECT_TRUE(std::isnan(rounded(std::bit_cast<float>(0x7f800001u))));
   EXPECT_TRUE(std::signbit(rounded(-0.0f)));
-}
-
-TEST(DTypeTest, HasANameAndASize) {
-  EXPECT_EQ(dtype_name(DType::bf16), "bf16");
-  EXPECT_EQ(dtype_name(DType::boolean), "bool");
-  EXPECT_EQ(dtype_bytes(DType::f64), 8u);
-  EXPECT_EQ(dtype_bytes(DType::bf16), 2u);
-  EXPECT_EQ(dtype_bytes(DType::boolean), 1u);
-  EXPECT_TRUE(is_floating(DType::bf16));
-  EXPECT_FALSE(is_floating(DType::i64));
-}
-
-TEST(DTypeTest, ArithmeticIsForF32AndF64) {
-  const auto size = [](DType dtype) {
-    return dispatch_floating("exp", dtype, [](auto zero) { return sizeof(zero); });
-  };
-  EXPECT_EQ(size(DType::f32), 4u);
-  EXPECT_EQ(size(DType::f64), 8u);
-  EXPECT_EQ(error_of([&] { size(DType::bf16); }),
-            "exp: needs f32 or f64, not bf16; cast it to f32 first");
-  EXPECT_EQ(error_of([&] { size(DType::i64); }), "exp: needs f32 or f64, not i64");
 }
 
 }  // namespace

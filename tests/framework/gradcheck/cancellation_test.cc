@@ -120,17 +120,6 @@ TEST(CancellationTest, WhatIsWrongInTheSmallestGradientFails) {
   }
 }
 
-// Each way to compute the derivatives rounds the mean of the row, which moves what is left of the
-// row without it by as much as the rounding of x does.
-TEST(CancellationTest, ANormOfANearlyConstantRowPasses) {
-  const auto f = [](const Tensor& x) {
-    return layer_norm(reshape(x, {1, 4}), full({4}, 1.3, DType::f64), Tensor(), 1e-10);
-  };
-  for (const double s : {1e-3, 1.0}) {
-    expect_pass({"layer_norm", f, {1e4 + 0.3 * s, 1e4 - 0.2 * s, 1e4 + 0.9 * s, 1e4 - s}}, 20, 2);
-  }
-}
-
 // Their first steps lead to numbers that are larger by far.
 TEST(CancellationTest, DeviationsOfANearlyConstantRowPass) {
   for (const double size : {1e-7, 1e-8, 1e-9}) {
@@ -157,25 +146,6 @@ TEST(CancellationTest, AKinkBesideALargeNumberPasses) {
   for (const Subject& subject : subjects) expect_pass(subject, 10);
 }
 
-TEST(CancellationTest, ASumOfTheSquaresOfManySmallNumbersPasses) {
-  RandomStream random(7);
-  std::vector<double> numbers(17000);
-  for (double& number : numbers) number = random.normal();
-  for (const double s : {1e-6, 1e-8, 1e-10, 1e-12}) {
-    std::vector<double> small = numbers;
-    for (double& number : small) number *= s;
-    expect_pass({"sum(x²)", [](const Tensor& x) { return sum(x * x); }, small}, 2);
-  }
-}
-
-// The slope has a kink at 0: central differences are off by c h there, and not by c h².
-TEST(CancellationTest, ASquareOfAHalfLinePasses) {
-  const Subject subjects[] = {
-      {"relu²", [](const Tensor& x) { return relu(x) * relu(x); }, {-1.0, 0.0, 1.0, 2.0}},
-      {"x |x|", [](const Tensor& x) { return x * maximum(x, neg(x)); }, {0.0, 1.0}}};
-  for (const Subject& subject : subjects) expect_pass(subject, 60);
-}
-
 // Fused, the probabilities are exp(x - log sum exp), and composed exp(x - max x) over their sum.
 TEST(CancellationTest, CrossEntropyOfLargeScoresPasses) {
   const auto loss = [](const Tensor& x) {
@@ -185,20 +155,6 @@ TEST(CancellationTest, CrossEntropyOfLargeScoresPasses) {
     expect_pass({"cross_entropy", loss, {s + 0.3, s - 0.2, s + 0.9, s + 1.1, s + 0.1, s - 0.4}}, 5,
                 2);
   }
-}
-
-// 1 - y² and y (1 - y) are what rounding left of them, and each way to compute the derivatives lost
-// something else.
-TEST(CancellationTest, ASaturatedFunctionOfLargeNumbersPasses) {
-  const Subject subjects[] = {
-      {"tanh x", [](const Tensor& x) { return tanh(x); }, {19.0, -18.2, 400.0, 18.7}},
-      {"s sum(s), s = sigmoid x",
-       [](const Tensor& x) {
-         const Tensor s = sigmoid(x);
-         return s * sum(s);
-       },
-       {30.5, -400.0, 34.0, 36.1}}};
-  for (const Subject& subject : subjects) expect_pass(subject, 50);
 }
 
 // The gradient by a is 1e9 and that by b 1e-9, or the reverse: neither's rounding is the other's.
@@ -231,22 +187,6 @@ TEST(CancellationTest, APeakThatIsNarrowerThanTheStepsPasses) {
   expect_pass(subject, 20);
 }
 
-TEST(CancellationTest, APeakOnASlopeIsSeen) {
-  const std::vector<double> at = {0.7, -1.1};
-  for (const double s : {1e-3, 1e-5, 1e-6, 1e-9}) {
-    const auto f = [s](const Tensor& x) {
-      const Tensor z = scale(x - 2.0, 1 / s);
-      return x + scale(exp(neg(z * z)), s);
-    };
-    const Subject subject = {"x + s exp(-((x - 2) / s)²)", f, {2.0 + s * at[0], 2.0 + s * at[1]}};
-    expect_pass(subject, 1);
-    // as if there were no peak: 1 in place of 1 - 2 z exp(-z²)
-    std::vector<double> factors;
-    for (const double z : at) factors.push_back(1.0 / (1.0 - 2.0 * z * std::exp(-z * z)));
-    expect_failure(subject, factors);
-  }
-}
-
 TEST(CancellationTest, AZeroInPlaceOfANarrowSlopeFails) {
   const auto bump = [](const Tensor& x) { return exp(-1000.0 * ((x - 0.3) * (x - 0.3))); };
   expect_failure({"exp(-1000 (x - 0.3)²)", bump, {0.3 + 0.0316, 0.35}}, {0.0, 0.0});
@@ -277,11 +217,6 @@ TEST(CancellationTest, MistakesOfElementsOfAnotherSizeFail) {
   const auto weighted = [](const Tensor& x) { return sum(x * leaf({3}, {1e12, 1.0, 1e-12})); };
   expect_failure({"sum(w x)", weighted, {1.3e-12, -0.7, 2e12}}, {1.0, -1.0, 1.0});
   expect_failure({"sum(w x)", weighted, {1.3e-12, -0.7, 2e12}}, {1.0, 1.0, 0.0});
-}
-
-TEST(CancellationTest, AMistakeOfATermThatIsSeenFails) {
-  const auto with_offset = [](const Tensor& x) { return (x * x + 1e6) - 1e6; };
-  expect_failure({"(x² + 1e6) - 1e6", with_offset, kUsual}, {1.0, 1.001, 1.0});
 }
 
 }  // namespace

@@ -67,12 +67,5 @@ TEST(LargeInputTest, FindsTheOneElementThatIsALittleOff) {
   }
 }
 
-TEST(LargeInputTest, FindsTwoErrorsThatMayCancel) {
-  std::vector<double> factors(kElements, 1.0);
-  factors[12] += 1e-5;
-  factors[kElements - 5] -= 1e-5;
-  expect_failure({"sum(x)", [](const Tensor& x) { return sum(x); }, many()}, factors, 5 * seeds());
-}
-
 }  // namespace
 }  // namespace qkv

@@ -128,16 +128,6 @@ TEST(WriteFileAtomicallyTest, WhatAKilledProcessHasLeftOfTheSameFileGoes) {
   EXPECT_TRUE(std::filesystem::exists(left_by_running));
 }
 
-TEST(WriteFileAtomicallyTest, AReaderOfTheOldFileKeepsIt) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "f", "old");
-  std::ifstream reader(folder / "f");
-  ASSERT_TRUE(write_file_atomically(folder / "f", "new and longer").ok());
-  std::string text;
-  std::getline(reader, text);
-  EXPECT_EQ(text, "old");
-}
-
 TEST(WriteFileAtomicallyTest, AFullDiskLeavesTheOldFile) {
   const TemporaryFolder folder;
   write_bytes(folder / "f", "old");

@@ -55,16 +55,6 @@ TEST_F(Parallel, PiecesCoverEverythingOnceInOrder) {
   }
 }
 
-TEST_F(Parallel, PiecesDoNotDependOnThreads) {
-  set_num_threads(1);
-  const auto one = pieces_of(1000, 10);
-  EXPECT_GT(one.size(), 8u);
-  for (const int threads : {2, 3, 8}) {
-    set_num_threads(threads);
-    EXPECT_EQ(pieces_of(1000, 10), one);
-  }
-}
-
 TEST_F(Parallel, SumsHaveTheSameBitsForAnyThreads) {
   const auto sum = [] {
     return parallel_sum<double>(100000, 100, [](int64_t begin, int64_t end) {

@@ -31,21 +31,6 @@ Block make_block(double weight_dropout = 0.0) {
 
 const AttentionMask kCausalOnly{.causal = true};
 
-TEST(TraceTest, HasWhatALayerNotedUnderItsPath) {
-  Trace trace;
-  ForwardContext context;
-  const Tracing tracing(trace);
-  const Scope scope("blocks.2");
-  make_block()(random({1, 3, 8}, 1), kCausalOnly, context);
-  for (const char* path : {"blocks.2.input", "blocks.2.attention.q", "blocks.2.attention.scores",
-                           "blocks.2.attention.weights", "blocks.2.feed_forward.hidden"}) {
-    EXPECT_TRUE(trace.contains(path)) << path;
-  }
-  EXPECT_EQ(trace["blocks.2.attention.scores"].shape(), (Shape{1, 2, 3, 3}));
-  EXPECT_EQ(trace.paths().front(), "blocks.2.input");
-  EXPECT_EQ(trace.tensors().size(), trace.paths().size());
-}
-
 TEST(TraceTest, HasTheGradientsUnderTheSamePaths) {
   Trace trace;
   ForwardContext context;

@@ -255,33 +255,6 @@ INSTANTIATE_TEST_SUITE_P(EveryPath, MaskedValuesTest,
                          testing::Values(Path::kFused, Path::kCreateGraph, Path::kComposed,
                                          Path::kTraced));
 
-// The usual test of causality: whatever the last token is, the others do not change.
-TEST(MaskedTokenTest, ANaNAtTheEndChangesNoBitBeforeIt) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    const auto first_tokens = [&](double last) {
-      std::vector<double> numbers = random(kMaskedShape, 5).to_vector();
-      for (int64_t b = 1; b <= kMaskedBatch; ++b) {
-        const auto end = numbers.begin() + b * kMaskedLength * kMaskedHeads * kMaskedWidth;
-        std::fill(end - kMaskedHeads * kMaskedWidth, end, last);
-      }
-      const Tensor x = parameter(Array::of(kMaskedShape, dtype, numbers));
-      const Tensor y = attention(x, x, x, {.mask = {.causal = true}, .scale = kMaskedScale});
-      const Gradients g = backward(
-          sum(cast(slice(y, 1, 0, kMaskedLength - 1), DType::f32) *
-              cast(random({kMaskedBatch, kMaskedLength - 1, kMaskedHeads, kMaskedWidth}, 6),
-                   DType::f32)));
-      return std::pair(slice(y, 1, 0, kMaskedLength - 1).to_vector(),
-                       slice(g[x], 1, 0, kMaskedLength - 1).to_vector());
-    };
-    const auto [output, gradient] = first_tokens(0.5);
-    for (const double value : {double{NAN}, HUGE_VAL, -HUGE_VAL}) {
-      const auto [same_output, same_gradient] = first_tokens(value);
-      EXPECT_EQ(same_output, output);
-      EXPECT_EQ(same_gradient, gradient);
-    }
-  }
-}
-
 TEST(SoftmaxTest, ANaNThatNoWeightMeetsDoesNotReachTheOthers) {
   for (const bool create_graph : {false, true}) {
     const Tensor x = leaf({3}, {1, -HUGE_VAL, 2});

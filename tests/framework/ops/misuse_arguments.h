@@ -111,11 +111,14 @@ struct Call {
   std::function<Made(Draw&)> f;
 };
 
-// One for each prototype of ops.h; an op that takes nothing but tensors may be left out.
+// One for each prototype of ops.h that takes more than tensors.
 std::vector<Call> listed_calls();
 
 // Calls the examples with other tensors in the place of theirs: each gives a tensor, or an error.
 void call_with_strange_tensors(const OpExamples& op);
+
+// Every gradient has its tensor's shape: the walk sees to that itself.
+void differentiate(const Tensor& y, bool create_graph);
 
 inline Dims dims(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
 

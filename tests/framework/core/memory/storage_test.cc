@@ -10,10 +10,8 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace qkv {
@@ -45,23 +43,6 @@ TEST(StorageTest, CountsWritesForEveryCopy) {
   a.count_write();
   a.count_write();
   EXPECT_EQ(b.version(), 2u);
-}
-
-TEST(StorageTest, MayHaveTheMemoryOfAnother) {
-  double numbers[2] = {1.0, 2.0};
-  auto owner = std::make_shared<int>(1);
-  const std::weak_ptr<int> alive = owner;
-  const AllocatorStatistics before = allocator_statistics();
-  std::optional<Storage> a(Storage(reinterpret_cast<std::byte*>(numbers), std::move(owner)));
-  EXPECT_EQ(a->data(), reinterpret_cast<std::byte*>(numbers));
-  EXPECT_TRUE(a->is_shared());  // nobody may take it for his own
-  std::optional<Storage> b(a);
-  a.reset();
-  EXPECT_FALSE(alive.expired());
-  b.reset();
-  EXPECT_TRUE(alive.expired());
-  EXPECT_EQ(allocator_statistics().bytes_in_use, before.bytes_in_use);
-  EXPECT_EQ(allocator_statistics().bytes_cached, before.bytes_cached);
 }
 
 TEST(AllocatorTest, CountsWhatIsInUse) {

@@ -10,23 +10,6 @@
 namespace qkv {
 namespace {
 
-TEST(NamesTest, ANameStandsForItsValue) {
-  EXPECT_EQ(name_of(Schedule::kLinear), "linear");
-  EXPECT_EQ(value_of<Schedule>("linear"), Schedule::kLinear);
-  EXPECT_EQ(value_of<OptimizerKind>("adamw"), OptimizerKind::kAdamW);
-}
-
-TEST(NamesTest, NothingIsCalledAsNoneIs) {
-  EXPECT_EQ(value_of<Schedule>("step"), std::nullopt);
-  EXPECT_EQ(value_of<Schedule>("Linear"), std::nullopt);
-  EXPECT_EQ(value_of<Schedule>(""), std::nullopt);
-}
-
-TEST(NamesTest, TheNamesAreListedInTheOrderOfTheTable) {
-  EXPECT_EQ(names_of<Position>(), (std::vector<std::string>{"none", "sinusoidal", "learned",
-                                                            "rotary", "alibi", "relative"}));
-}
-
 TEST(NamesTest, AValueThatIsNoneOfItsEnumerationIsMisuse) {
   EXPECT_THROW(name_of(static_cast<Schedule>(-1)), Error);
 }

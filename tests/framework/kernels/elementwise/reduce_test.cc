@@ -41,27 +41,6 @@ TEST(Reduce, SumIsWithinTheBoundOfItsLengthAndHasTheSameBits) {
   }
 }
 
-// What the bound is good for.
-TEST(Reduce, ATermThatIsLeftOutIsOutside) {
-  for (const int64_t n : {2, 17, 130, 3001}) {
-    const Array x = as(DType::f32, positive(normal({n}, 32)));
-    const auto sum_of = [&](int64_t count) { return sum(count, exact(x)); };
-    Array y({1}, DType::f32);
-    sum(x, 1, n, 1, y);
-    EXPECT_EQ(outside(y, {sum_of(n)}), "");
-    EXPECT_NE(outside(y, {sum_of(n - 1)}), "") << n;
-  }
-}
-
-TEST(Reduce, SumOfNothingIsZero) {
-  Array y = Array::full({2, 3}, DType::f32, 7);
-  sum(Array({2, 0, 3}, DType::f32), 2, 0, 3, y);
-  EXPECT_EQ(y.to_vector(), std::vector<double>(6, 0));
-  Array scalar = Array::full({1}, DType::f32, 7);
-  sum(Array({0}, DType::f32), 1, 0, 1, scalar);
-  EXPECT_EQ(scalar.to_vector(), std::vector<double>(1, 0));
-}
-
 // One added to 2^24 in f32 is lost; a plain loop would stop there.
 TEST(Reduce, LongSumsInF32KeepTheirAccuracy) {
   constexpr int64_t kCount = 20'000'000;

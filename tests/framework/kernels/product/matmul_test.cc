@@ -186,17 +186,6 @@ TEST(Matmul, LongSumsOfATransposedMatrix) {
   }
 }
 
-TEST(Matmul, CreatesNoPrimitiveForAShapeItHasSeen) {
-  const Array a = as(DType::f32, normal({6, 40, 24}, 1));
-  const Array b = as(DType::f32, normal({1, 24, 16}, 2));
-  Array c({6, 40, 16}, DType::f32);
-  matmul(a, b, false, false, nullptr, c);
-  const int64_t created = primitives_created();
-  EXPECT_GT(created, 0);
-  for (int i = 0; i < 10; ++i) matmul(a.copy(), b.copy(), false, false, nullptr, c);
-  EXPECT_EQ(primitives_created(), created);
-}
-
 TEST(Matmul, OneProductIsOnePrimitiveInWhateverWayItIsDescribed) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     // Where bf16 has no instructions its products are those of f32, which are there by then.

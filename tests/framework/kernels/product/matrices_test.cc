@@ -58,21 +58,5 @@ TEST(Canonical, IsOneForAllDescriptionsOfTheSameMatrices) {
   for (const auto& [matrices, all] : forms) EXPECT_EQ(all.size(), 1u);
 }
 
-TEST(Canonical, IsRowMajorWhereTheMatricesAreDense) {
-  const Matrices row_transposed = {DType::bf16, 3, 1, 9, 9, 1, 1};
-  EXPECT_EQ(canonical(row_transposed), (Matrices{DType::bf16, 3, 1, 9, 9, 9, 1}));
-  const Matrices column_transposed = {DType::bf16, 3, 9, 1, 9, 1, 9};
-  EXPECT_EQ(canonical(column_transposed), (Matrices{DType::bf16, 3, 9, 1, 9, 1, 1}));
-  const Matrices single = {DType::f32, 1, 1, 1, 7, 7, 7};
-  EXPECT_EQ(canonical(single), (Matrices{DType::f32, 1, 1, 1, 1, 1, 1}));
-}
-
-TEST(Canonical, AProductIsSoInEveryPart) {
-  const Matrices odd = {DType::f32, 1, 1, 1, 7, 7, 7};
-  const MatrixProduct p = canonical(MatrixProduct{.a = odd, .b = odd, .c = odd, .bias = odd});
-  for (const Matrices& part : {p.a, p.b, p.c, *p.bias}) EXPECT_EQ(part, canonical(odd));
-  EXPECT_FALSE(canonical(MatrixProduct{.a = odd, .b = odd, .c = odd, .bias = {}}).bias);
-}
-
 }  // namespace
 }  // namespace qkv::kernels

@@ -64,13 +64,6 @@ TEST(AttentionPositionTest, GeometricSlopesEndAtTheSameSlopeWhateverTheNumberOfH
   EXPECT_EQ(slopes.back(), 1.0 / 256);
 }
 
-TEST(AttentionPositionTest, OfAPowerOfTwoBothFormsOfSlopesAreTheSame) {
-  for (const int64_t heads : {1, 2, 4, 8, 16}) {
-    EXPECT_EQ(alibi_slopes(heads, AlibiSlopes::kInterpolated),
-              alibi_slopes(heads, AlibiSlopes::kGeometric));
-  }
-}
-
 TEST(AttentionPositionTest, TheBiasHasTheSlopesThatAreAskedFor) {
   Initializer init = numbers();
   AttentionPosition position(init, Position::kAlibi, 3, 2, /*both_sides=*/true);

@@ -87,36 +87,5 @@ TEST(RecurrenceTest, InBothDirectionsOneStateRunsEachWay) {
   }
 }
 
-TEST(RecurrenceTest, HasAsManyParametersAsItsHeaderSays) {
-  const int64_t c = 32;
-  const auto count = [&](Cell cell, bool both_directions) {
-    Initializer init = Initializer::shapes_only(DType::f32);
-    return parameter_count(parameters(Recurrence(init, c, cell, both_directions, false, 0.5)));
-  };
-  EXPECT_EQ(count(Cell::kLstm, false), 9 * c * c);
-  EXPECT_EQ(count(Cell::kLstm, true), 7 * c * c);
-  EXPECT_EQ(count(Cell::kRnn, false), 3 * c * c);
-  EXPECT_EQ(count(Cell::kRnn, true), 5 * c * c / 2);
-}
-
-// The sequence is one token and then zeros.
-TEST(RecurrenceTest, AnLstmRemembersToBeginWithAndItsBiasIsWhy) {
-  Initializer init(RandomStream(5), DType::f64);
-  Recurrence layer(init, kStateWidth, Cell::kLstm, false, true, 0.5);
-  const Tensor x =
-      concat({random({1, 1, kStateWidth}, 23), zeros({1, 9, kStateWidth}, DType::f64)}, 1);
-  const auto kept = [&] {
-    Trace trace;
-    ForwardContext context;
-    const Tracing tracing(trace);
-    layer(x, kFromThePast, context);
-    const Tensor& cell = trace["forward.cell"];
-    return sum(pow(slice(cell, 1, 9, 1), 2.0)).item() / sum(pow(slice(cell, 1, 0, 1), 2.0)).item();
-  };
-  const double with_bias = kept();
-  layer.forward.input.bias = zeros({4 * kStateWidth}, DType::f64);
-  EXPECT_GT(with_bias, 10 * kept());
-}
-
 }  // namespace
 }  // namespace qkv
