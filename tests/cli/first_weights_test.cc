@@ -66,20 +66,5 @@ TEST_F(FirstWeightsTest, WhatDoesNotFitIsListedAndBeginsAsWithoutThem) {
   expect_same("random", "next", "blocks.1.attention.query.weight", true);
 }
 
-TEST_F(FirstWeightsTest, EmbeddingsOfAnotherVocabularyAreNotTaken) {
-  write_bytes(folder_ / "a.txt", "abba\nabab\nbaba\nbbaa\naabb\nabaa\nbabb\naaab\nbbba\n");
-  write_bytes(folder_ / "x.txt", "xyyx\nxyxy\nyxyx\nyyxx\nxxyy\nxyxx\nyxyy\nxxxy\nyyyx\n");
-  const std::vector<std::string> lines = {"--set", "data.task=lines", "--set", "data.path=a.txt"};
-  expect_success(keep("a", lines));
-  const ProcessResult result = keep("x", {"--set", "data.task=lines", "--set", "data.path=x.txt",
-                                          "--set", "seed=2", "--from", "a"});
-  expect_success(result);
-  EXPECT_THAT(result.output, HasSubstr("token_embedding.weight (another vocabulary)"));
-  EXPECT_EQ(tensor("a", "token_embedding.weight").shape(),
-            tensor("x", "token_embedding.weight").shape());
-  expect_same("a", "x", "token_embedding.weight", false);
-  expect_same("a", "x", query_, true);
-}
-
 }  // namespace
 }  // namespace qkv

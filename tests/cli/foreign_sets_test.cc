@@ -32,20 +32,6 @@ TEST_F(ForeignSetsTest, NamesOfOneLookAreOneClass) {
   EXPECT_THAT(folders.output, HasSubstr("validation   21 examples"));
 }
 
-TEST_F(ForeignSetsTest, ASmallSetIsSharedOutToTheNumberClassByClass) {
-  for (int i = 0; i < 120; ++i) add_image(absl::StrCat("all/", i % 4, "/", i, ".png"), i);
-  EXPECT_THAT(data("image_folder", "all").output,
-              HasSubstr("training     108 examples\nvalidation   12 examples"));
-  add_image("held/0/1.png", 250);
-  add_image("held/1/1.png", 251);
-  for (const auto& [fraction, examples] : {std::pair("1", "120"), {"0.5", "60"}, {"0.1", "12"}}) {
-    EXPECT_THAT(data("image_folder", "all",
-                     {"data.validation_path=held", absl::StrCat("data.train_fraction=", fraction)})
-                    .output,
-                HasSubstr(absl::StrCat("training     ", examples, " examples")));
-  }
-}
-
 TEST_F(ForeignSetsTest, WhatIsNoImageIsLeftOutWithANote) {
   for (int i = 0; i < 40; ++i) add_image(absl::StrCat("all/", i % 2, "/", i, ".png"), i);
   write_bytes(folder_ / "all/0/Thumbs.db", "\xD0\xCF\x11\xE0");

@@ -68,19 +68,6 @@ TEST_F(GenerateVerbTest, ATerminalIsGivenControlCharactersEscapedAndAPipeAsTheyA
   }
 }
 
-TEST_F(GenerateVerbTest, ATextEndsBeforeAStop) {
-  train_on_text();
-  const std::vector<std::string> options = {"--prompt", "A", "--seed", "5"};
-  const std::string whole = document(options)["texts"][0]["text"];
-  const std::string stop = whole.substr(whole.find(' ', 50), 3);
-  std::vector<std::string> stopped = options;
-  stopped.insert(stopped.end(), {"--stop", "not there", "--stop", stop});
-  const json text = document(stopped)["texts"][0];
-  EXPECT_EQ(text["text"], whole.substr(0, whole.find(stop)));
-  EXPECT_EQ(text["end"], "stop");
-  EXPECT_EQ(written(stopped), absl::StrCat("A", whole.substr(0, whole.find(stop)), "\n"));
-}
-
 TEST_F(GenerateVerbTest, CtrlCEndsTheTextThatIsBeingWritten) {
   train_on_text();
   ProcessOptions process;

@@ -147,15 +147,6 @@ TEST_F(ImageFolderRunTest, PredictTellsClassesOfFilesAndFolders) {
                   {"error", "is neither a PNG nor a JPEG file: it begins with 6E 6F 74 65"}}));
 }
 
-TEST_F(ImageFolderRunTest, ALinkThatLeadsBackIsNotFollowedAgain) {
-  NEEDS_VERBS("predict");
-  expect_success(qkv({"train", "pictures/colours.toml", "--set", "train.steps=2"}));
-  fs::create_directory_symlink("..", folder_ / "more/red/back");
-  const ProcessResult result = qkv({"predict", "runs/colours", "more"});
-  EXPECT_EQ(lines_of(result.output).size(), 60u);
-  EXPECT_EQ(result.errors, "");
-}
-
 TEST_F(ImageFolderRunTest, RunsOfOtherImagesReadFilesAsWell) {
   NEEDS_VERBS("predict");
   write_bytes(folder_ / "shapes.toml", R"(name = "shapes"

@@ -215,17 +215,5 @@ TEST_F(SignalsTest, FilesThatAreRemovedMeanwhileStandThereAgain) {
   EXPECT_GT(steps("parts").size(), 20u);
 }
 
-TEST_F(SignalsTest, AFolderThatIsRemovedMeanwhileIsAnError) {
-  const auto remove = [&](pid_t program) {
-    ::kill(program, SIGSTOP);
-    std::filesystem::remove_all(folder_ / "run");
-    ::kill(program, SIGCONT);
-  };
-  const ProcessResult result = train("run", "step 40/", remove);
-  EXPECT_EQ(result.exit_status, 1) << result.output;
-  EXPECT_EQ(result.errors,
-            "error: run was removed while the run trained into it; nothing is left\n");
-}
-
 }  // namespace
 }  // namespace qkv

@@ -44,8 +44,6 @@ TEST(BatchTest, OneTokenOfPaddingIsSaid) {
   }
 }
 
-TEST(BatchTest, AnImageCountsOnce) { EXPECT_EQ(batch_of("shapes", DataForm::kClass).tokens(), 5); }
-
 std::vector<double> row_of(const Array& array, int64_t row) {
   const std::vector<double> all = array.to_vector();
   const auto length = std::ssize(all) / array.shape()[0];

@@ -305,22 +305,6 @@ TEST_P(TaskTest, ValidationAsksDifferentQuestionsThatTrainingNeverSees) {
   }
 }
 
-TEST_P(TaskTest, AValidationExampleIsTheRowOfTheSameNumber) {
-  const auto dataset = dataset_of(GetParam().options);
-  const Batch batch = dataset->validation_batch(5, 3);
-  const auto rows = rows_of(*dataset, batch);
-  for (int64_t i = 0; i < 3; ++i) {
-    const Example example = dataset->validation_example(5 + i);
-    const Row& row = rows[static_cast<size_t>(i)];
-    EXPECT_TRUE(row.inputs.starts_with(dataset->vocabulary().decode(example.prompt)));
-    std::vector<int64_t> wanted;
-    for (const std::string& text : row.wanted) {
-      if (!text.empty()) wanted.push_back(dataset->vocabulary().encode(text)->front());
-    }
-    EXPECT_EQ(wanted, example.answer);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Every, TaskTest, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 

@@ -79,24 +79,5 @@ TEST(ModelDropoutTest, EveryLayerDropsNumbersOfItsOwnAndNoOthers) {
   }
 }
 
-TEST(ModelDropoutTest, EveryPlaceOfDropoutTakesAStreamOfItsOwn) {
-  for (const ChosenModel& chosen : every_choice(small())) {
-    SCOPED_TRACE(chosen.name);
-    const bool attends = chosen.options.mixer == "attention";
-    const bool has_source = form_of(chosen.options.kind) == DataForm::kSourceTarget;
-    // what goes into a stack; the mixer's output, of attention the weights as well; feed-forward
-    const uint64_t stack_streams = 1 + 2 * ((attends ? 2 : 1) + 1);
-    const uint64_t cross_attention_streams = 2 * 2;
-    ModelOptions options = chosen.options;
-    options.dropout = kShare;
-    const Model model(options, data_for(chosen, kLength, kVocabulary),
-                      Initializer(RandomStream(1), DType::f64));
-    ForwardContext context{.training = true};
-    model(batch_for(chosen, kRows, kLength, kVocabulary).inputs, context);
-    EXPECT_EQ(context.streams_taken,
-              has_source ? 2 * stack_streams + cross_attention_streams : stack_streams);
-  }
-}
-
 }  // namespace
 }  // namespace qkv

@@ -59,17 +59,6 @@ class TrainingThreadsTest : public testing::Test {
   ~TrainingThreadsTest() override { kernels::set_num_threads(0); }
 };
 
-TEST_F(TrainingThreadsTest, AnyNumberOfThreadsTrainsTheSameBits) {
-  for (const bool bf16 : {false, true}) {
-    kernels::set_num_threads(1);
-    const std::string one = trained_decoder(bf16, 0.1);
-    for (const int threads : {2, 3, 5}) {
-      kernels::set_num_threads(threads);
-      EXPECT_EQ(trained_decoder(bf16, 0.1), one) << threads << " threads, bf16: " << bf16;
-    }
-  }
-}
-
 TEST_F(TrainingThreadsTest, AnyNumberOfThreadsTrainsTheSameBitsOfEveryChoice) {
   for (const bool bf16 : {false, true}) {
     for (const ChosenModel& chosen : every_choice(base(1, 0.1))) {

@@ -1,7 +1,6 @@
 """backward, gradcheck, ops of one's own."""
 
 import signal
-import threading
 import unittest
 
 import numpy as np
@@ -25,12 +24,6 @@ class BackwardTest(unittest.TestCase):
             g[qkv.tensor(np.zeros(1), requires_grad=True)]
         with self.assertRaisesRegex(TypeError, 'not iterable'):
             iter(g)
-
-    def test_can_be_differentiated_again(self):
-        x = self.x
-        g = qkv.backward((x ** 3).sum(), create_graph=True)
-        self.assertIsInstance(g[x], qkv.Tensor)
-        np.testing.assert_allclose(qkv.backward(g[x].sum())[x], 6 * x.numpy(), rtol=1e-14)
 
     def test_takes_a_cotangent(self):
         v = np.random.default_rng(2).normal(size=(3, 4))
@@ -64,30 +57,14 @@ class BackwardTest(unittest.TestCase):
         self.assertIn(x, qkv.backward(first))  # to which the walk did not come
 
     def test_nothing_is_recorded_where_no_gradient_is_wanted(self):
-        with qkv.no_grad():
+        context = qkv.no_grad()
+        with context:
             self.assertFalse((self.x * self.x).requires_grad)
-            with qkv.no_grad():
+            with context:  # one object may be used twice at once
                 pass
             self.assertFalse((self.x * self.x).requires_grad)
         self.assertTrue((self.x * self.x).requires_grad)
         self.assertFalse(qkv.no_grad()(lambda: self.x * self.x)().requires_grad)
-
-    def test_threads_compute_at_once(self):
-        results = [None] * 4
-
-        def work(i):
-            x = qkv.tensor(np.full((40, 40), float(i)), requires_grad=True)
-            for _ in range(20):
-                results[i] = qkv.backward((qkv.matmul(x, x) + Swish()(x)).sum())[x]
-
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        for i in range(4):
-            s = 1 / (1 + np.exp(-i))
-            np.testing.assert_allclose(results[i], np.full((40, 40), 80.0 * i + s + i * s * (1 - s)), rtol=1e-12)
 
 
 class GradcheckTest(unittest.TestCase):

@@ -51,11 +51,6 @@ class ListTest(unittest.TestCase):
         for name, overloads in ops.items():
             self.assertTrue(hasattr(qkv, name), f'{name} of ops.h is not bound')
             self.assertEqual(bound(name), overloads, name)
-
-    def test_every_op_has_its_help(self):
-        for name in prototypes():
-            with self.subTest(name):
-                self.assertIn(f'{name}(', getattr(qkv, name).__doc__)
         self.assertIn('Over the last axis. A row of nothing but -inf', qkv.softmax.__doc__)
 
 

@@ -40,8 +40,6 @@ class TensorsTest(unittest.TestCase):
 
 
 class FunctionsTest(unittest.TestCase):
-    def test_there_are_60(self):
-        self.assertEqual([sum(kind == each[1] for each in FUNCTIONS) for kind in (RIGHT, WRONG, NO_DERIVATIVE)], [28, 28, 4])
 
     def test_each_has_its_verdict(self):
         for name, kind, function, inputs in FUNCTIONS:
@@ -161,10 +159,6 @@ class InputsTest(unittest.TestCase):
             report = qkv.gradcheck(own(torch.exp, backward), at(1.0, 2.0, 3.0))
             self.assertEqual(report.verdict, 'FAIL')
             self.assertIn(text, report.to_text())
-
-    def test_dropout_is_refused(self):
-        with self.assertRaisesRegex(qkv.Error, 'gives different numbers each time'):
-            qkv.gradcheck(torch.nn.Dropout(0.5), numbers(50))
 
     def test_the_package_does_not_import_pytorch(self):
         program = 'import sys, numpy, qkv; qkv.gradcheck(qkv.exp, numpy.ones(3)); print("torch" in sys.modules)'

@@ -72,26 +72,6 @@ TEST(FitImageTest, EveryPixelIsThatOfTheDefinition) {
   }
 }
 
-TEST(FitImageTest, TheMeanOfFourPixelsByHand) {
-  // 2 x 2 pixels become one: each is as far from the middle as any other.
-  const ColourImage image{2, 2,
-                          std::string("\x00\x00\x00\x0A\x0A\x0A\x14\x14\x14\x1E\x1E\x1E", 12)};
-  EXPECT_EQ(numbers_of(fit_image(image, {1, 1, 1, Fit::kCrop})), std::vector<int>{15});
-  // 1 x 2 pixels become 1 x 4: the outer ones stay, those between are a quarter on the way.
-  const ColourImage row{1, 2, std::string("\x00\x00\x00\x64\x64\x64", 6)};
-  EXPECT_EQ(numbers_of(fit_image(row, {1, 1, 4, Fit::kStretch})),
-            (std::vector<int>{0, 25, 75, 100}));
-}
-
-TEST(FitImageTest, GreyIsThatOfTelevision) {
-  const ColourImage image{1, 4,
-                          std::string("\xFF\x00\x00\x00\xFF\x00\x00\x00\xFF\xFF\xFF\xFF", 12)};
-  EXPECT_EQ(numbers_of(fit_image(image, {1, 1, 4, Fit::kCrop})),
-            (std::vector<int>{76, 150, 29, 255}));  // 0.299, 0.587 and 0.114 of 255
-  EXPECT_EQ(numbers_of(fit_image(image, {3, 1, 4, Fit::kCrop})),
-            (std::vector<int>{255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255}));
-}
-
 TEST(FitImageTest, AnImageOfOneColourStaysSoWhateverItsSize) {
   for (const auto& [height, width] :
        {std::pair<int64_t, int64_t>{1, 1}, {1, 1000}, {977, 3}, {64, 65}}) {

@@ -131,16 +131,6 @@ TEST_F(RecordsTest, HaveAFingerprintThatTheSeedDoesNotChange) {
   EXPECT_NE(own, dataset_of(options("pairs", pairs_of(1, 101)))->fingerprint());
 }
 
-TEST_F(RecordsTest, HaveTheLossOnTheAnswer) {
-  const auto dataset = dataset_of(options("pairs", pairs_of(0, 100)));
-  for (const Row& row : rows_of(*dataset, dataset->validation_batch(0, 5))) {
-    std::string wanted;
-    for (const std::string& text : row.wanted) wanted += text;
-    const std::string question = row.inputs.substr(1, row.inputs.find('\t') - 1);
-    EXPECT_EQ(wanted, absl::StrCat("a", question, "\n"));
-  }
-}
-
 TEST_F(RecordsTest, HaveClassesOfTheirOwn) {
   std::string text;
   for (int i = 0; i < 60; ++i) {
@@ -158,25 +148,6 @@ TEST_F(RecordsTest, HaveClassesOfTheirOwn) {
   const std::string number = dataset->vocabulary().decode(example.prompt).substr(5);
   const char* names[] = {"very good", "bad", "so, so"};
   EXPECT_EQ(dataset->answer_text(example.answer), names[std::stoi(number) % 3]);
-}
-
-TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
-  DataOptions text = options("text", "abcabcabcabc", "text.txt");
-  text.length = 3;
-  text.train_fraction = 1;
-  text.validation_path = write("held.txt", "xyzxyzx");
-  const auto windows = dataset_of(text);
-  EXPECT_EQ(windows->vocabulary().decode(std::vector<int64_t>{0, 1, 2, 3, 4, 5}), "abcxyz");
-  EXPECT_EQ(windows->validation_size(), 2);
-  for (const Row& row : rows_of(*windows, windows->training_batch(0, 20))) {
-    EXPECT_EQ(row.inputs.find_first_of("xyz"), std::string::npos);
-  }
-  DataOptions lines = options("lines", "one\ntwo\n", "lines.txt");
-  lines.train_fraction = 1;
-  lines.validation_path = write("held.txt", "three\nthree\n");
-  const auto whole = dataset_of(lines);
-  EXPECT_EQ(whole->training_size(), 2);
-  EXPECT_EQ(whole->validation_size(), 1);
 }
 
 // 200 questions, of which half are for validation.

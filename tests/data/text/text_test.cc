@@ -252,37 +252,6 @@ TEST_F(TextFilesTest, TwoReadingsAtOnceDoNotDisturbEachOther) {
   EXPECT_EQ(in_cache().size(), 1u);
 }
 
-TEST_F(TextFilesTest, AFolderAndAListAreTheTextsOneAfterTheOther) {
-  const std::string text = text_of_many_lengths(600),
-                    half = text.substr(0, text.find('\n', 400) + 1);
-  write("text.txt", text);
-  write("parts/b/2.txt", text.substr(half.size()));
-  write("parts/a.txt", half);
-  write("parts/.hidden", "\xFF");
-  std::filesystem::create_directory_symlink(folder_ / "parts", folder_ / "parts/c");
-  const auto whole = make_dataset(options_, 1);
-  ASSERT_TRUE(whole.ok());
-  for (const std::string& path : {std::string(folder_ / "parts"),
-                                  join_paths({folder_ / "parts/a.txt", folder_ / "parts/b"})}) {
-    options_.path = path;
-    const auto parts = make_dataset(options_, 1);
-    ASSERT_TRUE(parts.ok()) << parts.status();
-    EXPECT_EQ((*parts)->fingerprint(), (*whole)->fingerprint());
-    for (int64_t i = 0; i < 3; ++i) {
-      const Batch a = (*whole)->training_batch(i, 4), b = (*parts)->training_batch(i, 4);
-      EXPECT_EQ(a.targets.to_vector(), b.targets.to_vector());
-    }
-    EXPECT_EQ((*whole)->validation_batch(0, 5).targets.to_vector(),
-              (*parts)->validation_batch(0, 5).targets.to_vector());
-    EXPECT_EQ((*parts)->notes().size(), is_list_of_paths(path) ? 0u : 1u);
-  }
-  options_.path = folder_ / "parts";
-  EXPECT_THAT(
-      (*make_dataset(options_, 1))->notes(),
-      ElementsAre(absl::StrCat("left out of the text: ", folder_ / "parts/.hidden", " (hidden), ",
-                               folder_ / "parts/c", " (a link to a folder)")));
-}
-
 TEST_F(TextFilesTest, ALineEndsWithItsFile) {
   std::string numbers;
   for (int i = 0; i < 60; ++i) absl::StrAppend(&numbers, "line ", i * i, "\n");

@@ -54,13 +54,6 @@ TEST(VocabularyTest, TextUpToItsLastSpaceHasAllItsTokens) {
   EXPECT_EQ(vocabulary.safe_length(""), 0u);
 }
 
-TEST(VocabularyTest, ComesBackFromItsTexts) {
-  const auto first = *Vocabulary::create({"0", "10", "="});
-  const auto second = *Vocabulary::create(first.texts());
-  EXPECT_EQ(second.size(), 3);
-  EXPECT_EQ(second.decode(*first.encode("10 = 0")), "10 = 0");
-}
-
 TEST(VocabularyTest, AnUnknownCharacterIsNamedWithItsPlaceAndWhatIsKnown) {
   const auto letters = *Vocabulary::create({"\n", "a", "é"});
   EXPECT_EQ(message(letters.encode("aéx").status()),
@@ -96,13 +89,6 @@ TEST(VocabularyTest, DecodingATokenThatIsNotThereThrows) {
   const auto vocabulary = *Vocabulary::create({"a", "b"});
   EXPECT_THROW(vocabulary.decode(Tokens{2}), Error);
   EXPECT_THROW(vocabulary.decode(Tokens{-1}), Error);
-}
-
-TEST(EscapeTest, PutsTextOnOneLine) {
-  EXPECT_EQ(escape("a\n\t\\\x1B[0mé"), "a\\n\\t\\\\\\x1B[0mé");
-  EXPECT_EQ(escape("\xFF\xC2\x9B€"), "\\xFF\\xC2\\x9B€")
-      << "no UTF-8, a control character of two bytes";
-  EXPECT_EQ(printable("C:\\a\r\x7F"), "C:\\a\\x0D\\x7F") << "backslashes stay as they are";
 }
 
 }  // namespace

@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <utility>
-
-#include "train/config/suggest.h"
 
 namespace qkv {
 namespace {
@@ -69,26 +66,6 @@ TEST(ConfigFieldsTest, FloatsAreShortAndStayFloats) {
   EXPECT_EQ(float_to_toml(0.1 + 0.2), "0.30000000000000004");
   EXPECT_EQ(float_to_toml(1e-8), "1e-08");
   EXPECT_EQ(float_to_toml(1e300), "1e+300");
-}
-
-TEST(SuggestTest, FindsTheNearest) {
-  const std::vector<std::string> names = {"num_heads", "num_layers", "d_model", "weight_decay"};
-  EXPECT_EQ(nearest("num_head", names), "num_heads");
-  EXPECT_EQ(nearest("d_modle", names), "d_model");
-  EXPECT_EQ(nearest("NUM-LAYERS", names), "num_layers");
-  EXPECT_EQ(nearest("layers", names), "num_layers");
-  EXPECT_EQ(nearest("wd", names), "weight_decay");
-  EXPECT_EQ(nearest("zebra", names), "");
-  EXPECT_EQ(nearest("", names), "");
-  EXPECT_EQ(nearest(std::string(100000, 'x'), names), "");
-}
-
-TEST(SuggestTest, ListsInWords) {
-  EXPECT_EQ(quoted_list({}, "or"), "");
-  EXPECT_EQ(quoted_list({"a"}, "or"), "\"a\"");
-  EXPECT_EQ(list_in_words({"a"}, "and"), "a");
-  EXPECT_EQ(list_in_words({"a", "b", "c"}, "and"), "a, b and c");
-  EXPECT_EQ(quoted_list({"a", "b", "c"}, "or"), "\"a\", \"b\" or \"c\"");
 }
 
 }  // namespace

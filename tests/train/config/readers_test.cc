@@ -31,12 +31,6 @@ TEST(ReadersTest, WhatAValueReadsIsAField) {
   }
 }
 
-// A file is made for one task or mixer, and --set may choose another.
-TEST(ReadersTest, AnOverrideMayChooseAnotherReaderThanTheFileIsFor) {
-  const std::string file = "[data]\ntask = \"addition\"\ndigits = 5\n";
-  EXPECT_EQ(parsed(file, {"data.task=copy"}).data.digits, DataOptions().digits);
-}
-
 // The config.toml of an older run lists every key.
 TEST(ReadersTest, TheDefaultMayBeSaidOfEveryKey) {
   Config defaults;

@@ -138,35 +138,6 @@ TEST(KeyPropertiesTest, TheWeightsMoveByTheLearningRateTimesTheClippedGradient) 
   }
 }
 
-// (1 - s) times the loss, and s times the mean of -log p over all tokens: the first step's, whose
-// weights and batch are known.
-TEST(KeyPropertiesTest, LabelSmoothingMixesTheTargetWithAllTokens) {
-  constexpr double kShare = 0.3;
-  const Config config = parsed(kSmallRun);
-  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
-  const Batch batch = dataset->training_batch(0, config.train.batch_size);
-  const std::vector<Tensor> inputs(batch.inputs.begin(), batch.inputs.end());
-  ForwardContext context;
-  const std::vector<double> logits =
-      make_model(config, dataset->shape())(inputs, context).to_vector();
-  const auto tokens = static_cast<size_t>(dataset->vocabulary().size());
-  double sum = 0, counted = 0;
-  for (int64_t i = 0; i < batch.targets.size(); ++i) {
-    const int64_t target = batch.targets.data<int64_t>()[i];
-    if (target == kIgnoredTarget) continue;
-    const double* row = logits.data() + static_cast<size_t>(i) * tokens;
-    double total = 0, mean = 0;
-    for (size_t v = 0; v < tokens; ++v) {
-      total += std::exp(row[v]);
-      mean += row[v] / static_cast<double>(tokens);
-    }
-    sum += std::log(total) - (1 - kShare) * row[target] - kShare * mean;
-    counted += 1;
-  }
-  const ObservedRun run = observe_run(kSmallRun, {absl::StrCat("train.label_smoothing=", kShare)});
-  EXPECT_NEAR(run.at(1).loss.value(), sum / counted, 1e-14);
-}
-
 TEST(KeyPropertiesTest, AnEvaluationSmoothsNoLabels) {
   const Overrides still = {"optimizer.learning_rate=0"};
   const Overrides smoothed = {"optimizer.learning_rate=0", "train.label_smoothing=0.3"};

@@ -61,16 +61,6 @@ TEST(TrainerTest, TheSameSeedGivesTheSameBitsAndAnotherDoesNot) {
   }
 }
 
-TEST(TrainerTest, Bf16IsForProductsAndNotForParameters) {
-  Config config = tiny();
-  config.train.precision = Precision::kBf16;
-  const auto dataset = make_data(config);
-  const Trainer trainer(config, *dataset);
-  for (const NamedParameter& p : parameters(trainer.model())) {
-    EXPECT_EQ(p.tensor.dtype(), DType::f32) << p.name;
-  }
-}
-
 TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
   Config config = tiny();
   config.train.precision = Precision::kF64;
