@@ -39,38 +39,6 @@ TEST(StepForecastTest, MemoryIsForeseenForEveryShapeOfTheBench) {
   }
 }
 
-TEST(StepForecastTest, WhatElseTakesMemoryIsForeseen) {
-  const BenchShape& shape = bench_shapes()[0];
-  const auto dataset = random_data(shape, 1);
-  const auto check = [&](const char* name, auto change) {
-    Config config = config_of(shape);
-    change(config);
-    const auto foreseen = static_cast<double>(foresee_step(config, *dataset, kPlenty).total());
-    const auto measured = static_cast<double>(measured_peak(config, *dataset));
-    EXPECT_GT(foreseen, 0.8 * measured) << name;
-    EXPECT_LT(foreseen - kThreadsAndKernels, 1.4 * measured) << name;
-  };
-  check("a small batch", [](Config& c) { c.train.batch_size = 3; });
-  check("8 and 1", [](Config& c) { c.train.batch_size = 9; });
-  check("bf16", [](Config& c) { c.train.precision = Precision::kBf16; });
-  check("f64", [](Config& c) { c.train.precision = Precision::kF64; });
-  check("dropout", [](Config& c) { c.model.dropout = 0.1; });
-  // Here the weights are most of it.
-  const auto wide = [](Config& c) {
-    c.train.batch_size = 2;
-    c.model.d_ff = 8192;
-  };
-  check("wide", wide);
-  check("sgd", [&](Config& c) {
-    wide(c);
-    c.optimizer.kind = OptimizerKind::kSgd;
-  });
-  check("average", [&](Config& c) {
-    wide(c);
-    c.train.average = 0.9;
-  });
-}
-
 TEST(StepForecastTest, PartsOfABatchNeedLessAndMultiplyTheSame) {
   const BenchShape& shape = bench_shapes()[0];
   const auto dataset = random_data(shape, 1);

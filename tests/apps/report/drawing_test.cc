@@ -78,55 +78,12 @@ TEST(HeatMapTest, CellsHaveTheirNumbersWhereThereIsRoom) {
   EXPECT_EQ(texts_of(-0.034, 40), 0);
 }
 
-TEST(HeatMapTest, EveryNameIsThereHoweverLong) {
-  HeatMap map = map_of(5, 5, 0.5);
-  map.row_names = map.column_names = {"I", "have", "a", "dream", "a rather long word"};
-  map.row_axis = "queries";
-  map.column_axis = "keys";
-  const std::string html = drawn_in_english(map);
-  for (const Text& name : map.row_names) {
-    EXPECT_EQ(count_of(html, absl::StrCat(">", name.en, "</text>")), 2) << name.en;
-  }
-  EXPECT_EQ(count_of(html, "queries</text>"), 1);
-  EXPECT_EQ(count_of(html, ">keys"), 1);
-}
-
-TEST(HeatMapTest, NamesOfManyColumnsAreTurnedAndNoneIsLeftOut) {
-  HeatMap map = map_of(1, 100, 0.5);
-  for (int i = 0; i < 100; ++i) map.column_names.emplace_back(absl::StrCat("word", i));
-  const std::string svg = svg_of(map, Language::kEnglish);
-  EXPECT_EQ(count_of(svg, ">word"), 100);
-  EXPECT_EQ(count_of(svg, "rotate(-90"), 100);
-}
-
 TEST(HeatMapTest, ALargeOneHasCellsThatCanBeSeenAndIndicesApart) {
   const MapScale scale = scale_of(std::vector<HeatMap>{map_of(64, 64, 0.5)}, Language::kEnglish);
   EXPECT_GE(scale.cell, 9);
   const std::string svg = svg_of(map_of(64, 64, 0.5), Language::kEnglish);
   EXPECT_EQ(count_of(svg, "<path"), 64 * 64);
   EXPECT_EQ(count_of(svg, "<text"), 32 + 32);
-}
-
-TEST(HeatMapTest, TheColourBarHasBothEnds) {
-  HeatMap map = map_of(1, 2, 0.5);
-  EXPECT_EQ(count_of(drawn_in_english(map), ">-0.5</text>"), 0);
-  map.numbers = {-0.25, std::nan("")};
-  const std::string html = drawn_in_english(map);
-  const std::string bar = html.substr(html.find("class=\"bar\""));
-  for (const char* const end : {">-0.25</text>", ">0</text>", ">0.25</text>"}) {
-    EXPECT_EQ(count_of(bar, end), 1) << end;
-  }
-}
-
-TEST(HeatMapTest, BesideEachOtherMapsHaveOneScale) {
-  const std::string html =
-      drawn_in_english(HeatMaps{.title = "both", .maps = {map_of(2, 2, 0.5), map_of(2, 5, 2)}});
-  EXPECT_EQ(count_of(html, "class=\"bar\""), 1);
-  EXPECT_EQ(count_of(html, "--share: 15.0%"), 4);   // a quarter of the deepest
-  EXPECT_GE(count_of(html, "--share: 60.0%"), 10);  // and the deepest
-  const std::vector<std::string> sides =
-      groups_of(html.substr(0, html.find("class=\"bar\"")), "h([0-9.]+)v");
-  EXPECT_EQ(std::ranges::count(sides, sides.at(0)), std::ssize(sides));
 }
 
 LineChart chart_of(std::vector<double> x) {
@@ -159,18 +116,6 @@ TEST(LineChartTest, LevelsAreOnTheAxisWithTheirNames) {
   EXPECT_GE(heights[0] - heights[1], 12);
 }
 
-TEST(BarsTest, PartsAreAsLongAsTheirShares) {
-  const std::string html = drawn_in_english(Bars{.title = "bottles",
-                                                 .bars = {"thinking", "machines"},
-                                                 .parts = {"red", "green"},
-                                                 .shares = {{0.75, 0.25}, {0.5, std::nan("")}}});
-  const std::vector<double> lengths = numbers_of(html, "class=\"part\"[^>]*h([0-9.]+)v");
-  ASSERT_EQ(lengths.size(), 3);
-  EXPECT_NEAR(lengths[0], 3 * lengths[1], 0.3);
-  EXPECT_NEAR(lengths[2], 2 * lengths[1], 0.3);
-  EXPECT_EQ(count_of(html, "red</li>"), 1);
-}
-
 TEST(BarsTest, NamesHaveRoomBeforeTheAxis) {
   const auto axis_of = [](const std::string& name) {
     const std::string html = drawn_in_english(
@@ -178,40 +123,6 @@ TEST(BarsTest, NamesHaveRoomBeforeTheAxis) {
     return numbers_of(html, "class=\"axis\" d=\"M([0-9.]+) ").at(0);
   };
   EXPECT_GE(axis_of("aaaaaaaaaaa") - axis_of("a"), 10 * 4);
-}
-
-TEST(PathsTest, StepsAreArrowsAndNamesAreApart) {
-  const Paths paths = {.title = "paths",
-                       .x_label = "x",
-                       .y_label = "y",
-                       .paths = {{"here", {0, 1, 2}, {0, 1, 1}}, {"there", {0, 2}, {1, 1}}}};
-  const std::string html = drawn_in_english(paths);
-  EXPECT_EQ(count_of(html, "class=\"head\""), 3);
-  const std::vector<std::string> places =
-      groups_of(html, "<text (x=\"[0-9.]+\" y=\"[0-9.]+\")[^>]*class=\"of-path\"");
-  ASSERT_EQ(places.size(), 2);
-  EXPECT_NE(places[0], places[1]);
-}
-
-TEST(ArcsTest, LinesAreAsThickAsWeights) {
-  const std::string html = drawn_in_english(
-      Arcs{.title = "its", .queries = {"its"}, .keys = {"law", "its"}, .weights = {0.8, 0.4}});
-  EXPECT_EQ(count_of(html, "stroke-width: 7.2"), 1);
-  EXPECT_EQ(count_of(html, "stroke-width: 3.6"), 1);
-  EXPECT_EQ(count_of(html, ">its</text>"), 2);
-}
-
-TEST(PictureTest, PatchesHaveFramesAsStrongAsTheirWeights) {
-  const std::string html = drawn_in_english(Picture{.title = "image",
-                                                    .rows = 4,
-                                                    .columns = 4,
-                                                    .patch = 2,
-                                                    .pixels = std::vector<double>(16, 0.5),
-                                                    .weights = {0.4, 0.3, 0.2, 0.1}});
-  EXPECT_EQ(count_of(html, "class=\"pixel\""), 16);
-  EXPECT_EQ(count_of(html, "class=\"patch\""), 4);
-  EXPECT_EQ(count_of(html, "stroke-width: 5.0"), 1);
-  EXPECT_EQ(count_of(html, ">0.4</text>"), 1);
 }
 
 TEST(FigureTest, WhatIsNotANumberIsNowhere) {

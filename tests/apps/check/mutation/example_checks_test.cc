@@ -8,7 +8,6 @@
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -112,28 +111,7 @@ INSTANTIATE_TEST_SUITE_P(All, ExampleChecksTest, testing::ValuesIn(all_examples(
                            return test_name(test.param.op, test.param.example->name);
                          });
 
-// Those whose function holds a size of its own: sizes of the result, of a constant, the number of
-// pieces.
-const std::set<std::string> kOpsOfFixedSize = {"broadcast_to", "one_hot", "pad",   "reshape",
-                                               "scatter_add",  "stack",   "sum_to"};
-
-TEST(ExamplesTest, EveryOpIsCheckedAtSizesThatThreadsShare) {
-  for (const OpExamples& op : op_examples()) {
-    int64_t largest = 0;
-    for (const OpExample& example : op.examples) {
-      const OpExample large = enlarged(example);
-      const auto call = [&] {
-        const std::vector<Tensor> inputs = make_inputs(large, DType::f32, RandomStream(1));
-        largest = std::max(largest, large.f(inputs).size());
-        for (const Tensor& x : inputs) largest = std::max(largest, x.size());
-      };
-      error_of(call);
-    }
-    if (kOpsOfFixedSize.contains(op.op)) continue;
-    EXPECT_GE(largest, kLarge) << op.op;
-  }
-}
-
+// Those whose function holds a size: of the result, of a constant, the number of pieces.
 TEST(ExamplesTest, ShapesOfFixedSizesGiveTheSameBitsForAnyThreads) {
   const auto large = [](const char* name, std::vector<ExampleInput> inputs,
                         std::function<Tensor(std::span<const Tensor>)> f) {
@@ -164,18 +142,6 @@ class WrongInF32 final : public Op {
   }
 };
 
-// x times the number of threads.
-class CountsThreads final : public Op {
- public:
-  std::string_view name() const override { return "counts_threads"; }
-  Array forward(const Inputs& x) override {
-    return scale(Tensor(x[0]), kernels::num_threads()).array();
-  }
-  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
-    return {scale(dy, kernels::num_threads())};
-  }
-};
-
 OpExample planted(std::function<Tensor(std::span<const Tensor>)> f) {
   return {"a matrix", {{Fill::kNormal, {3, 4}}}, std::move(f)};
 }
@@ -185,9 +151,6 @@ TEST(ExamplesTest, WhatIsPlantedIsFound) {
   EXPECT_THAT(
       wrong_in_f32(planted([](auto x) { return apply<WrongInF32>({x[0]}); }), 1).value_or(""),
       StartsWith("gradient 0, element 0: "));
-  const OpExample counts = planted([](auto x) { return apply<CountsThreads>({x[0]}); });
-  EXPECT_EQ(wrong_with_threads(enlarged(counts), 1),
-            "the result f32[159, 212] has other bits with 3 threads than with 1");
 }
 
 }  // namespace
