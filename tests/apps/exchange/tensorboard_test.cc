@@ -1,24 +1,28 @@
-// train.tensorboard: event files, read by a reader of the test's own.
+// train.tensorboard: event files, and the bytes of their records.
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "apps/exchange/listeners/tensorboard/event_record.h"
+#include "apps/exchange/protocol_buffer.h"
 #include "framework/io/safetensors.h"
-#include "tests/apps/exchange/event_reader.h"
 #include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using testing::EndsWith;
 
 class TensorboardTest : public CommandLineFixture {
  protected:
@@ -37,75 +41,91 @@ class TensorboardTest : public CommandLineFixture {
     std::ranges::sort(names);
     return names;
   }
+
+  // The events of a file, in records as they should be.
+  std::vector<std::string> events(const std::string& name) {
+    std::vector<std::string> events;
+    for (std::string file = in(name); !file.empty();) {
+      uint64_t length = 0;
+      std::memcpy(&length, file.data(), std::min(file.size(), sizeof length));
+      const std::string record = file.size() < 16 ? file : file.substr(0, length + 16);
+      events.push_back(record.size() < 16 ? "" : record.substr(12, record.size() - 16));
+      EXPECT_TRUE(record == tf_record(events.back())) << "record " << events.size();
+      file.erase(0, record.size());
+    }
+    return events;
+  }
 };
+
+double time_of(const std::string& event) {  // after the key of the first field
+  double time = 0;
+  std::memcpy(&time, event.data() + 1, sizeof time);
+  return time;
+}
 
 TEST_F(TensorboardTest, AFileTellsWhatTheFilesOfTheRunTell) {
   train({"--set", "train.tensorboard=true", "--set", "train.detail_interval=10"});
   ASSERT_EQ(files().size(), 1U);
   EXPECT_TRUE(files()[0].starts_with("a/events.out.tfevents.")) << files()[0];
-  const std::vector<EventRead> events = read_events(in(files()[0]));
+  const std::vector<std::string> found = events(files()[0]);
   const std::vector<std::string> lines =
       absl::StrSplit(in("a/metrics.jsonl"), '\n', absl::SkipEmpty());
-  ASSERT_EQ(events.size(), lines.size() + 2);
-  EXPECT_EQ(events[0].version, "brain.Event:2");
-  EXPECT_EQ(events[1].session_status, 1);  // START
+  ASSERT_EQ(found.size(), lines.size() + 2);
+  EXPECT_EQ(found[0], version_event(time_of(found[0])));
+  EXPECT_EQ(found[1], start_event(time_of(found[1]), 1));
   for (size_t i = 0; i < lines.size(); ++i) {
-    const json line = json::parse(lines[i]);
-    const EventRead& event = events[i + 2];
     SCOPED_TRACE(lines[i]);
-    EXPECT_EQ(event.step, line["step"]);
-    EXPECT_GT(event.time, 1e9);
-    size_t numbers = 0;
+    const json line = json::parse(lines[i]);
+    const std::string& event = found[i + 2];
+    EXPECT_GT(time_of(event), 1e9);
+    EventSummary scalars;
+    const auto expect_scalar = [&](const std::string& name, const json& number) {
+      EventSummary scalar;
+      scalar.add_scalar(name, number);
+      EXPECT_TRUE(absl::StrContains(event, scalar.bytes())) << name;
+      scalars.add_scalar(name, number);
+    };
     for (const auto& [name, number] : line.items()) {
-      if (!number.is_number() || name == "step") continue;
-      EXPECT_EQ(event.scalars.at(name), static_cast<float>(number.get<double>())) << name;
-      ++numbers;
+      if (number.is_number() && name != "step") expect_scalar(name, number);
     }
     if (line.contains("detail")) {
-      for (const auto& [name, each] : line["detail"].items()) numbers += each.size();
-      numbers += 1;  // the second head
-      EXPECT_EQ(event.scalars.at("attention_entropy/blocks.0.attention.weights/1"),
-                line["detail"]["attention_entropy"]["blocks.0.attention.weights"][1].get<float>());
+      for (const auto& [kind, each] : line["detail"].items()) {
+        for (const auto& [name, value] : each.items()) {
+          const std::string tag = absl::StrCat(kind, "/", name);
+          if (value.is_number()) expect_scalar(tag, value);
+          for (size_t k = 0; value.is_array() && k < value.size(); ++k) {
+            expect_scalar(absl::StrCat(tag, "/", k), value[k]);
+          }
+        }
+      }
     }
-    EXPECT_EQ(event.scalars.size(), numbers);
-    EXPECT_EQ(event.texts.size(), line.contains("val_loss") ? 1U : 0U);
-    EXPECT_EQ(event.histograms.empty(), !line.contains("val_loss"));
+    const size_t size = summary_event(1, line["step"], scalars).size();
+    if (line.contains("val_loss")) {
+      EXPECT_GT(event.size(), size);
+    } else {
+      EXPECT_EQ(event.size(), size);
+    }
+    EXPECT_TRUE(event.substr(9).starts_with(ProtocolBuffer().add_integer(2, line["step"]).bytes()));
   }
-  const std::string samples =
-      absl::StrReplaceAll(events.back().texts.at("samples"), {{"\n    ", "\n"}});
-  EXPECT_THAT(in("a/samples.txt"), HasSubstr("step 40\n" + samples.substr(4)));
+  std::string written = in("a/samples.txt");
+  written.erase(0, written.find("step 40\n") + std::string("step 40\n").size());
+  absl::StripTrailingAsciiWhitespace(&written);
+  EventSummary samples;
+  samples.add_text("samples", "    " + absl::StrReplaceAll(written, {{"\n", "\n    "}}));
+  EXPECT_TRUE(found.back().ends_with(samples.bytes())) << written;
 }
 
 TEST_F(TensorboardTest, AHistogramHoldsAllWeightsThatWereEvaluated) {
   train({"--set", "train.tensorboard=true", "--set", "train.average=0.9"});
-  const std::vector<EventRead> events = read_events(in(files().at(0)));
+  const std::vector<std::string> found = events(files().at(0));
   const auto file = read_safetensors(folder_ / "a/checkpoints/last.safetensors");
   ASSERT_TRUE(file.ok());
-  size_t parameters = 0;
   for (const auto& [name, array] : file->tensors) {
-    if (name.starts_with("optimizer.")) continue;
-    SCOPED_TRACE(name);
-    ++parameters;
-    const std::vector<double> weights = array.to_vector();
-    const HistogramRead& histogram = events.back().histograms.at("weights/" + name);
-    EXPECT_EQ(histogram.min, std::ranges::min(weights));
-    EXPECT_EQ(histogram.max, std::ranges::max(weights));
-    EXPECT_EQ(histogram.count, static_cast<double>(weights.size()));
-    EXPECT_DOUBLE_EQ(histogram.sum, std::accumulate(weights.begin(), weights.end(), 0.0));
-    EXPECT_DOUBLE_EQ(histogram.sum_of_squares,
-                     std::inner_product(weights.begin(), weights.end(), weights.begin(), 0.0));
-    ASSERT_EQ(histogram.limits.size(), histogram.counts.size());
-    EXPECT_EQ(histogram.limits.back(), histogram.max);
-    double count = 0;
-    for (size_t i = 0; i < histogram.limits.size(); ++i) {
-      count += histogram.counts[i];
-      const double limit = histogram.limits[i] + 1e-12;
-      const auto below = std::ranges::count_if(weights, [&](double w) { return w <= limit; });
-      EXPECT_NEAR(count, static_cast<double>(below), 1) << "up to " << limit;
-    }
-    EXPECT_EQ(count, histogram.count);
+    EventSummary histogram;
+    histogram.add_histogram("weights/" + name, array.to_vector());
+    EXPECT_EQ(absl::StrContains(found.back(), histogram.bytes()), !name.starts_with("optimizer."))
+        << name;
   }
-  EXPECT_EQ(events.back().histograms.size(), parameters);
 }
 
 TEST_F(TensorboardTest, ARunThatGoesOnBeginsAFileThatTakesThePlaceOfLaterSteps) {
@@ -114,11 +134,10 @@ TEST_F(TensorboardTest, ARunThatGoesOnBeginsAFileThatTakesThePlaceOfLaterSteps) 
   ASSERT_EQ(files().size(), 1U);
   train({"--set", "train.tensorboard=true", "--set", "train.steps=60", "--resume"});
   ASSERT_EQ(files().size(), 2U);
-  const std::vector<EventRead> events = read_events(in(files()[1]));
-  EXPECT_EQ(events.at(1).session_status, 1);
-  EXPECT_EQ(events[1].step, 41);
-  EXPECT_EQ(events.at(2).step, 45);
-  EXPECT_EQ(events.back().step, 60);
+  const std::vector<std::string> found = events(files()[1]);
+  EXPECT_EQ(found.at(1), start_event(time_of(found[1]), 41));
+  EXPECT_TRUE(found.at(2).substr(9).starts_with(ProtocolBuffer().add_integer(2, 45).bytes()));
+  EXPECT_TRUE(found.back().substr(9).starts_with(ProtocolBuffer().add_integer(2, 60).bytes()));
   train({"--set", "train.steps=65", "--resume"});
   EXPECT_EQ(files().size(), 2U);
 }
@@ -129,20 +148,45 @@ TEST(EventRecordTest, TheChecksumIsThatOfRfc3720) {
   EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
 }
 
-TEST(EventRecordTest, NumbersThatAreNotFiniteAreInNoHistogram) {
+// A field is its key, 8 · its number + its type (0: an integer, 1: f64, 2: bytes, 5: f32), and its
+// value.
+TEST(EventRecordTest, EventsAreTheBytesOfTheirDefinitions) {
+  const auto hex = [](const std::string& bytes) { return absl::BytesToHexString(bytes); };
+  const std::string time = "09000000000000f83f", step = "10ac02";  // 1.5, 300
+  EXPECT_EQ(hex(version_event(1.5)), time + "10001a0d" + hex("brain.Event:2"));
+  EXPECT_EQ(hex(start_event(1.5, 300)), time + step + "3a020801");
+  EventSummary scalar, text, histogram;
+  scalar.add_scalar("loss", NAN);
+  EXPECT_EQ(hex(summary_event(1.5, 300, scalar)),
+            time + step + "2a0d0a0b0a04" + hex("loss") + "150000c07f");
+  text.add_text("t", "hi");
+  EXPECT_EQ(hex(text.bytes()), "0a190a01" + hex("t") + "420808071200" + "4202" + hex("hi") +
+                                   "4a0a" + "0a060a04" + hex("text") + "2002");
+  histogram.add_histogram("h", std::vector<double>{2, INFINITY, 2});
+  const std::string two = "0000000000000040", four = "0000000000001040", eight = "0000000000002040";
+  EXPECT_EQ(hex(histogram.bytes()), "0a460a01" + hex("h") + "2a41" + "09" + two + "11" + two +
+                                        "19" + two + "21" + four + "29" + eight + "3208" + two +
+                                        "3a08" + two);
+  EXPECT_EQ(hex(tf_record("abc")), "0300000000000000b099490e6162636e57f121");
+}
+
+TEST(EventRecordTest, AHistogramHas30BucketsOfOneWidthAndFiniteNumbers) {
+  std::vector<double> numbers = {NAN}, limits, counts(30, 2);
+  for (int i = 0; i <= 60; ++i) numbers.push_back(i / 2.0);
+  for (int i = 1; i <= 30; ++i) limits.push_back(i);
+  counts.back() += 1;
+  ProtocolBuffer expected;
+  expected.add_double(1, 0).add_double(2, 30).add_double(3, 61).add_double(4, 915);
+  expected.add_double(5, 18452.5).add_doubles(6, limits).add_doubles(7, counts);
   EventSummary summary;
   summary.add_histogram("none", std::vector<double>{NAN});
-  summary.add_histogram("one", std::vector<double>{2, INFINITY, 2});
+  EXPECT_EQ(summary.bytes(), "");
+  summary.add_histogram("some", numbers);
+  EXPECT_THAT(summary.bytes(), EndsWith(expected.bytes()));
   summary.add_histogram("far", std::vector<double>{-1e308, 1e308});
-  summary.add_scalar("nan", NAN);
-  const std::string file = tf_record(summary_event(1, -1, summary));
-  const EventRead event = read_events(file).at(0);
-  EXPECT_EQ(event.step, -1);
-  EXPECT_EQ(event.histograms.size(), 2U);
-  EXPECT_EQ(event.histograms.at("one").counts, std::vector<double>{2});
-  EXPECT_EQ(event.histograms.at("one").limits, std::vector<double>{2});
-  EXPECT_EQ(event.histograms.at("far").count, 2);
-  EXPECT_TRUE(std::isnan(event.scalars.at("nan")));
+  expected = ProtocolBuffer();
+  expected.add_doubles(6, std::vector<double>{1e308}).add_doubles(7, std::vector<double>{2});
+  EXPECT_THAT(summary.bytes(), EndsWith(expected.bytes()));
 }
 
 }  // namespace
