@@ -173,8 +173,11 @@ TEST(FigureTest, EachStandsWhereItStood) {
       {low, 41990.38},
       {HeatMaps{.title = "two", .maps = {map, map}}, 20838.61},
       {chart, 30933.71},
-      {Bars{.title = "", .bars = {"a", "b"}, .parts = {"c", "d"}, .shares = {{1, 2}, {0.5, 4}}},
-       7348.01},
+      {Bars{.title = "",
+            .bars = {"a", "b", "e"},
+            .parts = {"c", "d"},
+            .shares = {{1, 2}, {0.5, 4}, {4, std::nan("")}}},
+       9035.57},
       {Paths{.title = "",
              .paths = {{"one", {0, 1, 2}, {0, 1, 0.5}},
                        {"two", {2, 1}, {0, 1}},
@@ -193,6 +196,14 @@ TEST(FigureTest, EachStandsWhereItStood) {
   for (const auto& [figure, sum] : figures) {
     EXPECT_NEAR(sum_of_numbers(drawn_in_english(figure)), sum, 0.1);
   }
+}
+
+TEST(TextChartTest, AMapOfManyColumnsHasALineOfShadesForEachRow) {
+  HeatMap map = map_of(2, 60, 1);
+  map.numbers[60] = 0;
+  const std::string text = figure_text(map, Language::kEnglish);
+  EXPECT_EQ(count_of(text, "\n"), 3);
+  EXPECT_EQ(count_of(text, "█"), 1 + 119);
 }
 
 TEST(TextChartTest, LinesHaveDotsAndMarksLieAbove) {
