@@ -69,7 +69,7 @@ CASES = [
 REPEATED = {("generate", "prompt"): "33=", ("generate", "stop"): "1", ("gradcheck", "op"): "exp",
             "set": "train.batch_size=4"}
 # Which the launcher hands to Python; which say the time that something takes, or share it out.
-OF_PYTHON = {"python", "notebook"}
+OF_PYTHON = {"python", "notebook", "ladder"}
 # What the program knows of the options of single labs: which lab has one, LabTest tries.
 OF_A_LAB = "lab similarity"
 ONLY_FASTER = {("sweep", "jobs")}

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # variables that tools/build/setup.sh has or reads
-# ./qkv python and ./qkv notebook: Python that can import qkv. Sourced, after tools/build/setup.sh.
+# ./qkv python, ./qkv notebook and ./qkv ladder: Python that can import qkv. Sourced, after tools/build/setup.sh.
 
 # The Python that the package is built for, unless a virtual environment of it is active.
 choose_python() {
@@ -30,6 +30,12 @@ prepare_python() {
 run_python() {
   prepare_python
   exec "$python" "$@"
+}
+
+run_ladder() {
+  [[ -f $root/apps/ladder/ladder.py ]] || die "there is no verb \"ladder\": apps/ladder is not there"
+  prepare_python
+  exec "$python" -B "$root/apps/ladder/ladder.py" "$@"
 }
 
 # JupyterLab where somebody has installed it, else Debian's classic notebook.
