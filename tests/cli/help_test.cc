@@ -47,8 +47,8 @@ TEST_F(HelpTest, HelpBeforeAVerbIsTheHelpOfTheVerb) {
 }
 
 TEST_F(HelpTest, WhatOnlyTheLauncherCanStartSaysSo) {
-  NEEDS_VERBS("python", "notebook");
-  for (const char* verb : {"python", "notebook"}) {
+  NEEDS_VERBS("python", "notebook", "ladder");
+  for (const char* verb : {"python", "notebook", "ladder"}) {
     const ProcessResult result = qkv({verb, "--no-browser", "lesson.py"});
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_THAT(result.errors, testing::HasSubstr(absl::StrCat("./qkv ", verb)));
