@@ -71,7 +71,7 @@ def fail(message: str, status: int = 2) -> None:
     raise SystemExit(status)
 
 
-# What the ladder remembers of a folder: tries, losses, samples.
+# A folder has a memory: tries, losses, samples.
 
 
 def memory_of(folder: Path) -> dict:
@@ -192,12 +192,11 @@ def climb(rung: Rung, folder: Path, say: Texts) -> int:
 
 # A mistake for the neighbour to find: one that somebody makes who types.
 
-PLANTED = [(r"\.T\b", ""), (r"(?<=\w) \+ (?=\w)", " - "), (r"(?<=\w) - (?=\w)", " + "), (r" \* ", " + "),
-           (r"axis=1", "axis=0"),
-           (r"\.sum\(", ".mean("), (r"\.mean\(", ".sum("), (r"np\.sqrt\(", "("), (r"np\.tril\(", "np.triu("),
-           (r", 1\)", ", 0)"),
-           (r"\[:T\]", "[-T:]"), (r" \+= ", " = "), (r"dS\.T @", "dS @"), (r"(\w+) @ (\w+)", r"\2 @ \1"), (r" / ", " * "),
-           (r"np\.maximum\(", "np.minimum("), (r"-np\.", "np."), (r" > 0", " < 0"), (r" - row_sum", "")]
+PLANTED = [(r"\.T\b", ""), (r"(?<=\w) \+ (?=\w)", " - "), (r"(?<=\w) - (?=\w)", " + "), (r" \* ", " + "), (r" / ", " * "),
+           (r"axis=1", "axis=0"), (r"\.sum\(", ".mean("), (r"\.mean\(", ".sum("), (r"np\.sqrt\(", "("), (r", 1\)", ", 0)"),
+           (r"np\.tril\(", "np.triu("), (r"\[:T\]", "[-T:]"), (r" \+= ", " = "), (r"dS\.T @", "dS @"), (r"-np\.", "np."),
+           (r"np\.maximum\(", "np.minimum("), (r" > 0", " < 0"), (r" - row_sum", ""),
+           (r"(?<![\w.])(\w+) @ (\w+)(?![\w.(\[])", r"\2 @ \1")]
 
 
 def plant(rung: Rung, folder: Path, say: Texts) -> int:
@@ -209,14 +208,14 @@ def plant(rung: Rung, folder: Path, say: Texts) -> int:
     planted = [text[:found.start()] + found.expand(new) + text[found.end():]
                for old, new in PLANTED for found in re.compile(old).finditer(text, start)]
     random.shuffle(planted)
-    kept = folder / "right"
+    kept = folder / "right" / path.name
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(text, encoding="utf-8")
     for wrong in planted:
         path.write_text(wrong, encoding="utf-8")
         verdict = check(rung, folder, with_quotient=False)
         if verdict.kind and verdict.element:
-            kept.mkdir(exist_ok=True)
-            (kept / path.name).write_text(text, encoding="utf-8")
-            print(say("say", "planted", file=path, kept=kept / path.name, rung=rung.number))
+            print(say("say", "planted", file=path, kept=kept, rung=rung.number))
             return 0
     path.write_text(text, encoding="utf-8")
     fail(say("say", "no_plant", file=path), 1)
@@ -260,7 +259,7 @@ def of_class(folder: Path, say: Texts) -> int:
             elif each.kind:
                 print_cut(f"  {number:2}  {each.function} {sentence(say, each)}")
                 counted[sentence(say, each)] += 1
-    print("\n" + say("say", "commonest"))
+    print(("" if sandbox.without_network() else "\n" + say("say", "network")) + "\n" + say("say", "commonest"))
     for text, count in counted.most_common(10):
         print_cut(f"{count:4}  {text}")
     return 0

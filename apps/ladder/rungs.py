@@ -91,7 +91,7 @@ RUNGS = [
         Part("forward", "backward", "W X", "Y", "W X",
              lambda W, X: qkv.matmul(qkv.masked_fill(W, hidden(W.shape[0]), 0.0), X), formulas.table, {
                  "Y": "Σₖ W[i,k] X[k,j] over k ≤ i = {dot(W[i,:i+1], X[:i+1,j])}",
-                 "dW": "0 where j > i, else Σₖ dY[i,k] X[j,k] = {dot(dY[i], X[j])}",
+                 "dW": "Σₖ dY[i,k] X[j,k] where j ≤ i, else 0: {0 if j > i else dot(dY[i], X[j])}",
                  "dX": "Σₖ W[k,i] dY[k,j] over k ≥ i = {dot(W[i:,i], dY[i:,j])}"})]),
     Rung(3, "attention", [
         Part("weights", "", "X", "P", "", lambda X: qkv.softmax(qkv.matmul(X, X, transpose_b=True)), formulas.weights,
