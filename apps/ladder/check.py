@@ -142,7 +142,8 @@ def compare(call: Call, got: list) -> Verdict:
     facts = {"name": shown(first)}
     slip = slip_of(call, found, expected, wrong)
     if slip:
-        return Verdict(slip, call.function, facts, element_of(call, first, found[first], expected[first]), is_slip=True)
+        kind, _, facts["term"] = slip.partition(" ")
+        return Verdict(kind, call.function, facts, element_of(call, first, found[first], expected[first]), is_slip=True)
     kind, more = of_any_rung(call, first, found, expected)
     return Verdict(kind, call.function, facts | more, element_of(call, first, found[first], expected[first]))
 

@@ -18,6 +18,20 @@ def pick(right, **wrong):
     return wrong.get(slip, right)()
 
 
+def add(**terms):
+    """Their sum; one of them may be missing, or have the wrong sign."""
+    seen.update(dict.fromkeys(f"term_{how} {name}" for name in terms for how in ("missing", "sign")))
+    how, _, slipped = slip.partition(" ")
+    factor = {"term_missing": 0, "term_sign": -1}.get(how, 1)
+    return sum(x * (factor if name == slipped else 1) for name, x in terms.items())
+
+
+def mean_of(name, x, axis=-1):
+    """The mean of each row; it may be taken over the columns, or be a sum."""
+    return pick(lambda: x.mean(axis, keepdims=True), **{f"mean_over_columns {name}": lambda: x.mean(0, keepdims=True),
+                                                        f"mean_is_sum {name}": lambda: x.sum(axis, keepdims=True)})
+
+
 def with_slip(name, formula, args):
     """What the formula gives with this mistake; None where the shapes do not allow it."""
     global slip
@@ -74,7 +88,9 @@ def table(W, X, dY):
 def softmax(S):
     e, alike = np.exp(S - S.max(-1, keepdims=True)), np.exp(S - S.max())
     return pick(lambda: e / e.sum(-1, keepdims=True), row_not_divided=lambda: np.exp(S), row_max_only=lambda: e,
-                softmax_axis=lambda: alike / alike.sum(0), keepdims=lambda: e / e.sum(-1),
+                softmax_axis=lambda: alike / alike.sum(0), sum_axis=lambda: e / e.sum(0),
+                max_axis=lambda: np.exp(S - S.max(0)) / np.exp(S - S.max(0)).sum(-1, keepdims=True),
+                keepdims=lambda: e / e.sum(-1),
                 divided_by_all=lambda: alike / alike.sum(), no_exp=lambda: S / S.sum(-1, keepdims=True),
                 exp_of_minus=lambda: np.exp(-S) / np.exp(-S).sum(-1, keepdims=True))
 
@@ -110,8 +126,7 @@ def softmax_alone(S, dP):
 
 def scores(X, dS):
     S = X @ X.T
-    dX = pick(lambda: dS @ X + dS.T @ X, one_role=lambda: dS @ X, other_role=lambda: dS.T @ X,
-              twice_one_role=lambda: 2 * dS @ X, roles_subtracted=lambda: dS @ X - dS.T @ X)
+    dX = pick(lambda: add(**{"dS X": dS @ X, "dSᵀ X": dS.T @ X}), twice_one_role=lambda: 2 * dS @ X)
     return locals()
 
 
@@ -137,7 +152,7 @@ def core(Q, K, V, dY, scale=1.0, masked=False):
         P = pick(lambda: P, scale_after=lambda: softmax(S / scale) * scale)
     Y = pick(lambda: P @ V, transposed=lambda: P.T @ V)
     dV = pick(lambda: P.T @ dY, dv_transposed=lambda: P @ dY)
-    dP = dY @ V.T
+    dP = pick(lambda: dY @ V.T, dp_transposed=lambda: V @ dY.T)
     dS = softmax_backward(dP, P)
     back = scale
     if with_scale:
@@ -164,9 +179,9 @@ def maps(X, Wq, Wk, Wv):
 
 
 def maps_backward(X, Wq, Wk, Wv, dQ, dK, dV):
-    by_q, by_k, by_v = dQ @ Wq.T, dK @ Wk.T, dV @ Wv.T
-    dX = pick(lambda: by_q + by_k + by_v, path_q=lambda: by_k + by_v, path_k=lambda: by_q + by_v, path_v=lambda: by_q + by_k,
-              last_path=lambda: by_v, w_transposed=lambda: dQ @ Wq + dK @ Wk + dV @ Wv)
+    by = {name: pick(lambda: d @ W.T, **{f"w_transposed {name}": lambda: d @ W, "w_transposed W": lambda: d @ W})
+          for name, d, W in (("dQ Wqᵀ", dQ, Wq), ("dK Wkᵀ", dK, Wk), ("dV Wvᵀ", dV, Wv))}
+    dX = pick(lambda: add(**by), last_path=lambda: by["dV Wvᵀ"])
     dWq, dWk, dWv = (pick(lambda: X.T @ d, dw_transposed=lambda: d.T @ X,
                           dw_mean=lambda: X.T @ d / len(X)) for d in (dQ, dK, dV))
     return dX, dWq, dWk, dWv
@@ -203,11 +218,11 @@ def heads(X, Wq, Wk, Wv, Wo, H, dY):
 
 def embedding(tokens, E, Pos, dX):
     T = len(tokens)
-    rows = pick(lambda: Pos[:T], no_position=lambda: 0 * Pos[:T], position_of_token=lambda: Pos[tokens],
+    rows = pick(lambda: Pos[:T], position_of_token=lambda: Pos[tokens],
                 positions_reversed=lambda: Pos[:T][::-1], one_position=lambda: Pos[:1] + np.zeros((T, 1)),
                 positions_from_1=lambda: Pos[1:T + 1], last_positions=lambda: Pos[-T:])
-    X = pick(lambda: E[tokens] + rows, position_only=lambda: rows + 0, position_subtracted=lambda: E[tokens] - rows,
-             position_times=lambda: E[tokens] * rows, e_by_place=lambda: E[:T] + rows)
+    X = pick(lambda: add(**{"E[tokens]": E[tokens], "Pos": rows}), position_times=lambda: E[tokens] * rows,
+             e_by_place=lambda: E[:T] + rows)
     dE, dPos, count = np.zeros_like(E), np.zeros_like(Pos), np.bincount(tokens, minlength=len(E))[:, None]
     np.add.at(dE, tokens, dX)
     last = np.zeros_like(E)
@@ -216,7 +231,8 @@ def embedding(tokens, E, Pos, dX):
               e_by_place=lambda: np.concatenate([dX, 0 * E[T:]])[:len(E)])
     dPos[:T] = dX
     dPos = pick(lambda: dPos, dpos_by_token=lambda: by_token(Pos, tokens, dX), dpos_mean=lambda: dPos / T,
-                positions_reversed=lambda: np.concatenate([dX[::-1], 0 * Pos[T:]]), dpos_one_row=lambda: one_row(Pos, dX))
+                positions_reversed=lambda: np.concatenate([dX[::-1], 0 * Pos[T:]]), dpos_one_row=lambda: one_row(Pos, dX),
+                last_positions=lambda: np.concatenate([0 * Pos[T:], dX]))
     return locals()
 
 
@@ -237,20 +253,20 @@ EPSILON = 1e-5
 
 def norm(X, g, dY):
     axis = pick(lambda: -1, norm_axis=lambda: 0)
-    centred = X - pick(lambda: X.mean(axis, keepdims=True), mean_left_out=lambda: 0.0)
-    square = (centred ** 2).mean(axis, keepdims=True)
+    centred = add(**{"X": X, "mean(X)": -mean_of("mean(X)", X, axis)})
+    square = mean_of("mean((X − mean)²)", centred ** 2, axis)
     s = pick(lambda: np.sqrt(square + EPSILON), no_root=lambda: square + EPSILON,
              epsilon_outside=lambda: np.sqrt(square) + EPSILON, epsilon_missing=lambda: np.sqrt(square),
-             c_minus_1=lambda: np.sqrt(square * X.shape[1] / (X.shape[1] - 1) + EPSILON),
-             sum_of_squares=lambda: np.sqrt(square * X.shape[1] + EPSILON), not_divided=lambda: 1.0)
+             c_minus_1=lambda: np.sqrt(square * X.shape[1] / (X.shape[1] - 1) + EPSILON), not_divided=lambda: 1.0)
     x = centred / s
     Y = pick(lambda: x * g, gain_left_out=lambda: x, gain_plus=lambda: x + g)
     a = pick(lambda: dY * g, gain_not_back=lambda: dY)
-    mean = pick(lambda: a.mean(-1, keepdims=True), mean_term=lambda: 0.0, both_terms=lambda: 0.0,
+    mean = pick(lambda: mean_of("mean(a)", a), both_terms=lambda: 0.0,
                 norm_sums=lambda: a.sum(-1, keepdims=True), terms_added=lambda: -a.mean(-1, keepdims=True))
-    share = pick(lambda: (a * x).mean(-1, keepdims=True), x_term=lambda: 0.0, both_terms=lambda: 0.0,
+    share = pick(lambda: mean_of("mean(a x)", a * x), both_terms=lambda: 0.0,
                  norm_sums=lambda: (a * x).sum(-1, keepdims=True), terms_added=lambda: -(a * x).mean(-1, keepdims=True))
-    dX = pick(lambda: (a - mean - x * share) / s, not_divided_back=lambda: a - mean - x * share,
+    dX = pick(lambda: add(**{"a": a, "mean(a)": -mean, "x mean(a x)": -x * share}) / s,
+              not_divided_back=lambda: a - mean - x * share,
               x_term_alone=lambda: (a - mean - share) / s)
     dg = pick(lambda: (dY * x).sum(0), dg_of_x=lambda: (dY * X).sum(0), dg_mean=lambda: (dY * x).mean(0),
               dg_of_dy=lambda: dY.sum(0), dg_of_y=lambda: (dY * Y).sum(0))
@@ -258,9 +274,8 @@ def norm(X, g, dY):
 
 
 def residual(X, F, dY):
-    Y = pick(lambda: X + F, no_residual=lambda: F + 0, f_left_out=lambda: X + 0, residual_subtracted=lambda: X - F)
-    dX = pick(lambda: dY + 0, no_residual=lambda: 0 * dY)
-    dF = pick(lambda: dY + 0, f_left_out=lambda: 0 * dY, residual_subtracted=lambda: -dY)
+    Y = add(X=X, F=F)
+    dX, dF = dY + 0, dY + 0
     return locals()
 
 
@@ -289,20 +304,20 @@ def block(X, w, H, dY):
     n1 = pick(lambda: norm(X, w["g1"], zero)["Y"], norm_1_left_out=lambda: X,
               gains_swapped=lambda: norm(X, w["g2"], zero)["Y"])
     a = attention_of(w, n1, H, zero)["Y"]
-    x1 = pick(lambda: X + a, residual_1_left_out=lambda: a)
+    x1 = add(**{"X in X1": X, "heads in X1": a})
     into_2 = pick(lambda: x1, side_by_side=lambda: X)
     n2 = pick(lambda: norm(into_2, w["g2"], zero)["Y"], norm_2_left_out=lambda: into_2,
               gains_swapped=lambda: norm(into_2, w["g1"], zero)["Y"], one_gain=lambda: norm(into_2, w["g1"], zero)["Y"])
     f = feed_forward(n2, w["W1"], w["W2"], dY)
-    Y = pick(lambda: x1 + f["Y"], residual_2_left_out=lambda: f["Y"], no_feed_forward=lambda: x1,
+    Y = pick(lambda: add(**{"X1 in Y": x1, "feed_forward in Y": f["Y"]}),
              norm_after=lambda: norm(x1 + f["Y"], w["g2"], zero)["Y"])
     by_2 = norm(x1, w["g2"], f["dX"])
-    dx1 = pick(lambda: dY + by_2["dX"], residual_2_not_back=lambda: by_2["dX"], norm_2_not_back=lambda: dY + f["dX"],
-               feed_forward_not_back=lambda: dY)
+    dx1 = pick(lambda: add(**{"dY in dX1": dY, "through feed_forward in dX1": by_2["dX"]}),
+               norm_2_not_back=lambda: dY + f["dX"])
     b = attention_of(w, n1, H, pick(lambda: dx1, residual_2_only=lambda: dY))
     by_1 = norm(X, w["g1"], b["dX"])
-    dX = pick(lambda: dx1 + by_1["dX"], residual_1_not_back=lambda: by_1["dX"], norm_1_not_back=lambda: dx1 + b["dX"],
-              attention_not_back=lambda: dx1, residual_1_of_dy=lambda: dY + by_1["dX"])
+    dX = pick(lambda: add(**{"dX1 in dX": dx1, "through the attention in dX": by_1["dX"]}),
+              norm_1_not_back=lambda: dx1 + b["dX"], residual_1_of_dy=lambda: dY + by_1["dX"])
     dw = {name: b["d" + name] for name in ("Wq", "Wk", "Wv", "Wo")}
     dw |= {"g1": by_1["dg"], "g2": by_2["dg"], "W1": f["dW1"], "W2": f["dW2"]}
     return locals()
@@ -339,7 +354,7 @@ def loss(logits, targets, dL):
              log_left_out=lambda: -right.mean(), of_all_classes=lambda: -np.log(P).mean())
     one = np.zeros_like(P)
     one[T, targets] = 1
-    difference = pick(lambda: P - one, one_not_subtracted=lambda: P, minus_left_out=lambda: one - P,
+    difference = pick(lambda: add(softmax=P, **{"one-hot": -one}), minus_left_out=lambda: one - P,
                       only_target=lambda: -one / P, only_target_row=lambda: (P - one) * one)
     dlogits = pick(lambda: dL * difference / len(T), sum_not_mean=lambda: dL * difference,
                    dl_left_out=lambda: difference / len(T), mean_of_classes=lambda: dL * difference / P.size)

@@ -199,14 +199,19 @@ PLANTED = [(r"\.T\b", ""), (r"(?<=\w) \+ (?=\w)", " - "), (r"(?<=\w) - (?=\w)", 
            (r"(?<![\w.])(\w+) @ (\w+)(?![\w.(\[])", r"\2 @ \1")]
 
 
+def all_planted(text: str) -> list:
+    """The file with each of the mistakes at each place where it can stand."""
+    start = text.index("def ")
+    return [text[:found.start()] + found.expand(new) + text[found.end():]
+            for old, new in PLANTED for found in re.compile(old).finditer(text, start)]
+
+
 def plant(rung: Rung, folder: Path, say: Texts) -> int:
     if check(rung, folder, with_quotient=False).kind:
         fail(say("say", "plant_right", rung=rung.number))
     path = folder / f"{rung.module}.py"
     text = sandbox.taken_in(path).decode()
-    start = text.index("def ")
-    planted = [text[:found.start()] + found.expand(new) + text[found.end():]
-               for old, new in PLANTED for found in re.compile(old).finditer(text, start)]
+    planted = all_planted(text)
     random.shuffle(planted)
     kept = folder / "right" / path.name
     kept.parent.mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ import qkv
 
 import formulas
 from check import check
+from ladder import Texts, all_planted
 from mistakes import MISTAKES
 from rungs import RUNGS, inputs, leaves, mapped, of_engine
 
@@ -56,6 +57,7 @@ class RungsTest(LadderTest):
         for rung in RUNGS:
             for part in rung.parts:
                 changes = {}
+                sentences = Texts("en").tables["mistake"]
                 for square in (False, True):
                     args = inputs(part, square)
                     args.append(np.random.default_rng(3).normal(size=of_engine(part, args)[0].shape))
@@ -63,6 +65,7 @@ class RungsTest(LadderTest):
                     right = leaves([formulas.with_slip("", part.formula, args)[name] for name in names])
                     for slip in formulas.slips_of(part.formula, args):
                         wrong = formulas.with_slip(slip, part.formula, args)
+                        self.assertIn(slip.partition(" ")[0], sentences)
                         is_change = wrong is not None and differ(right, leaves([wrong[name] for name in names]))
                         changes[slip] = changes.get(slip, False) or is_change
                 self.assertEqual([slip for slip, is_change in changes.items() if not is_change], [], part.forward)
@@ -90,6 +93,22 @@ class MistakesTest(LadderTest):
         share = 1 - len(others) / len(jobs)
         print(f"{len(jobs)} mistakes, {100 * share:.1f} % of them by their name; the others: {others}")
         self.assertGreaterEqual(share, LEAST_SHARE)
+
+    def test_of_what_the_planter_can_plant_most_is_named_too(self):
+        jobs = [(rung, planted) for rung in RUNGS for planted in all_planted((SOLUTIONS / f"{rung.module}.py").read_text())]
+
+        def verdict_on(number):
+            rung, planted = jobs[number]
+            folder = self.student(f"planted-{number}")
+            (folder / f"{rung.module}.py").write_text(planted)
+            return check(rung, folder, with_quotient=False).kind
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            kinds = [kind for kind in pool.map(verdict_on, range(len(jobs))) if kind]  # some change nothing: S + max(S)
+        share = 1 - sum(kind in ("unknown", "rows") for kind in kinds) / len(kinds)
+        print(f"{len(kinds)} planted, {100 * share:.1f} % of them with more than \"is wrong\"")
+        self.assertGreater(len(kinds), 0.95 * len(jobs))
+        self.assertGreater(share, 0.8)
 
 
 if __name__ == "__main__":
