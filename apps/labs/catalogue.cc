@@ -25,8 +25,8 @@ std::string entry(const std::string& head, const std::string& text) {
 // The options of the verb; its own help is in English.
 std::string options_in_chinese() {
   std::string lines;
-  for (const char* const head : {"--all", "--control", "--json FILE", "--out FILE", "--notes FILE",
-                                 "--lang en|zh", "--runs DIR"}) {
+  for (const char* const head : {"--all", "--control", "--json FILE", "--out FILE", "--note FILE",
+                                 "--notes FILE", "--lang en|zh", "--runs DIR"}) {
     const std::string name = std::string(head).substr(2, std::string(head).find(' ') - 2);
     lines += entry(head, option_of_verb(name).zh);
   }

@@ -48,6 +48,7 @@ struct Table {
   Text title;
   std::vector<Text> header = {};
   std::vector<std::vector<Text>> rows = {};
+  bool is_map = false;  // of ✓ and ✗, by the quantities of the header and the first column
 };
 
 // Side by side, in one scale and one size of cells.

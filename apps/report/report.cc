@@ -109,7 +109,7 @@ Text Section::reason() const {
   const auto finding = std::ranges::find_if(findings, decides);
   if (finding == findings.end()) return {};
   const Text text = say("{0}: predicted {1}, measured {2}.", finding->what, finding->predicted,
-                        finding->measured);
+                        with_interval(*finding));
   return verdict == ClaimVerdict::kHoldsIf ? say("Beyond the condition: {0}", text) : text;
 }
 

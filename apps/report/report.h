@@ -56,9 +56,10 @@ enum class FindingRole {
 
 // The prediction of a claim, beside the measurement.
 struct Finding {
-  Text what;       // "variance of q·k, d = 64"
-  Text predicted;  // "64"
-  Text measured;   // "63.8 ± 1.2"
+  Text what;           // "variance of q·k, d = 64"
+  Text predicted;      // "64"
+  Text measured;       // "63.8 ± 1.2"
+  Text interval = {};  // of 95 %, of the mean or of paired differences: "63 … 64.7"
   FindingResult result = FindingResult::kAgrees;
   FindingRole role = FindingRole::kEvidence;
   std::string name = {};  // by which the texts of its section speak of it
@@ -66,6 +67,9 @@ struct Finding {
   // two things compared, both.
   std::optional<double> predicted_number = {};
   std::vector<std::vector<double>> samples = {};
+  // Of samples: the probability that so clear a result is chance, and the result where it may be.
+  double chance = 0;
+  FindingResult by_chance = FindingResult::kUndecided;
 };
 
 // This many differences have one sign by chance in fewer than 1 of 20 cases (1/2^5 < 0.05): with
@@ -85,6 +89,10 @@ struct Measurement {
   double low, high;
   Text text;
   std::vector<double> samples = {};
+
+  Text interval() const;  // "" of a number, and where all samples are one
+  // That its mean lies on the other side of the nearer of these bounds.
+  double chance(double least, double most) const;
 };
 // The mean differs from `predicted` by at most so large a share of it as `tolerance`: all of its 95
 // % lie there. It disagrees where none do; where some do it is undecided.
@@ -187,6 +195,11 @@ struct Report {
   bool measures_time = false;  // its figures of time differ each run
   std::vector<std::pair<std::string, std::string>> options = {};  // name and value
   std::vector<Section> sections = {};
+
+  // The more findings a report has, the more of them are chance. Holm's correction: the k-th
+  // clearest of n findings counts where its probability by chance is at most 0.05 / (n - k + 1),
+  // and those that are clearer do; the others are not decided.
+  void correct_for_chance();
 };
 
 // A sentence of the notes, and all sections that judge it.
@@ -201,6 +214,13 @@ struct JudgedSentence {
 // In the order of the notes and their lines. They point into the reports.
 std::vector<JudgedSentence> sentences_of(std::span<const Report> reports);
 
+// A piece of a teacher's own note: text, and behind it a sentence that a lab judges, or one section
+// of it. Without a lab it ends a line.
+struct NotePart {
+  std::string plain;
+  std::string sentence = {}, lab = {}, section = {};
+};
+
 std::string report_text(const Report& report, Language language);  // 80 columns of a terminal
 std::string report_json(const Report& report, Language language);
 // HTML that needs nothing else; `beside_index`: it has links to the index and to the notes in its
@@ -214,6 +234,10 @@ std::string index_page(const std::vector<Report>& reports,
                        const std::vector<Definition>& definitions, Language language);
 // HTML of a lecture note, by its letter: its sentences in their order, each with its verdict.
 std::string note_page(const std::vector<Report>& reports, char note, Language language);
+// HTML of a note of one's own, by its name: the verdicts stand beside its sentences, with links to
+// NAME.html of their labs.
+std::string own_note_page(const std::string& name, const std::vector<NotePart>& parts,
+                          const std::vector<Report>& reports, Language language);
 // Markdown: a row for each section, in the order of the notes, with the corrections; and the
 // definitions.
 std::string lecture_notes(const std::vector<Report>& reports,

@@ -1,8 +1,9 @@
 #include "apps/report/statistics.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -32,16 +33,29 @@ double error_of_mean(std::span<const double> samples) {
   return deviation_of(samples) / std::sqrt(count_of(samples));
 }
 
+// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+double chance_of(double errors, size_t samples) {
+  if (samples < 2) return 1;
+  const auto freedom = static_cast<double>(samples - 1);
+  const double angle = std::atan(std::abs(errors) / std::sqrt(freedom)), cosine = std::cos(angle);
+  const bool is_odd = samples % 2 == 0;
+  double term = is_odd ? cosine : 1, sum = freedom > 1 ? term : 0;
+  for (double k = is_odd ? 3 : 2; k < freedom; k += 2) {
+    term *= (k - 1) / k * cosine * cosine;
+    sum += term;
+  }
+  const double within = std::sin(angle) * sum;
+  return std::max(0.0, 1 - (is_odd ? 2 / std::numbers::pi * (angle + within) : within));
+}
+
 double errors_of_95_percent(size_t samples) {
-  // Entries for 1, 2, … degrees of freedom. Student, "The probable error of a mean", 1908.
-  static constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571,
-                                          2.447,  2.365, 2.306, 2.262, 2.228};
   if (samples < 2) return std::numeric_limits<double>::infinity();
-  if (samples - 2 < kStudent.size()) return kStudent[samples - 2];
-  // Cornish and Fisher's expansion around the normal distribution: three digits right from here on.
-  constexpr double z = 1.95996, z3 = z * z * z, z5 = z3 * z * z;
-  const double freedom = static_cast<double>(samples - 1);
-  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
+  double low = 0, high = 16;  // more than what two samples need
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (chance_of(middle, samples) > 0.05 ? low : high) = middle;
+  }
+  return high;
 }
 
 double growth_exponent(std::span<const double> x, std::span<const double> y) {
@@ -73,6 +87,7 @@ std::string format_samples(std::span<const double> samples, Unit unit) {
   std::string mean = format_number(mean_of(samples), unit);
   if (samples.size() == 1) return mean;
   const double deviation = deviation_of(samples);
+  if (deviation == 0 && unit == Unit::kNumber) return mean;
   if (unit == Unit::kShare) {
     return absl::StrFormat("%s ± %.1f %%", mean.substr(0, mean.find(' ')), 100 * deviation);
   }

@@ -9,8 +9,10 @@ namespace qkv {
 double mean_of(std::span<const double> samples);
 double deviation_of(std::span<const double> samples);  // divides by n - 1; 0 where n = 1
 double error_of_mean(std::span<const double> samples);
-// The true mean lies within this many standard errors, with 95 % confidence: Student's t with n - 1
-// degrees of freedom. Infinite for a single sample, whose spread is unknown.
+// The probability that the mean lies so many standard errors from the true one, or more, to either
+// side: Student's t with n - 1 degrees of freedom. 1 for a single sample, whose spread is unknown.
+double chance_of(double errors, size_t samples);
+// With 95 % confidence the true mean lies within so many. Infinite for a single sample.
 double errors_of_95_percent(size_t samples);
 
 // The p of the power of x that y grows as: the slope of log(y) over log(x), by least squares.
@@ -24,7 +26,7 @@ enum class Unit {
   kSeconds,  // "3 min 05 s"
 };
 std::string format_number(double x, Unit unit = Unit::kNumber);
-// "0.3183 ± 0.0021", "98.2 ± 0.3 %"; "" of none.
+// "0.3183 ± 0.0021", "98.2 ± 0.3 %"; "" of none. A number that is always the same has no spread.
 std::string format_samples(std::span<const double> samples, Unit unit = Unit::kNumber);
 
 }  // namespace qkv

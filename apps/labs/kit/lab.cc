@@ -68,7 +68,7 @@ int64_t LabContext::integer(const std::string& option) const { return integers(o
 
 std::vector<uint64_t> LabContext::seeds() const {
   std::vector<uint64_t> seeds;
-  for (int64_t i = 1; i <= integer("seeds"); ++i) seeds.push_back(static_cast<uint64_t>(i));
+  for (int64_t i = 1; i <= integer("seeds"); ++i) seeds.push_back(static_cast<uint64_t>(100 + i));
   return seeds;
 }
 
@@ -112,6 +112,7 @@ absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::
     report.sections = run("");
     report.sections.insert(report.sections.end(), lab.unmeasured.begin(), lab.unmeasured.end());
   }
+  report.correct_for_chance();
   fill_in_options(report);
   return report;
 }

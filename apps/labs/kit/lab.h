@@ -64,7 +64,7 @@ class LabContext {
   const std::vector<double>& numbers(const std::string& option) const;
   std::vector<int64_t> integers(const std::string& option) const;
   int64_t integer(const std::string& option) const;  // the first
-  // One for each of `--seeds`: 1 … n.
+  // One for each of `--seeds`: 101, 102, … The labs were set up with others, which are smaller.
   std::vector<uint64_t> seeds() const;
 
   // The lab runs without its subject: its sections must then come to another verdict. A lab may

@@ -93,6 +93,17 @@ Table table_by(Text title, std::vector<Text> header, const std::vector<T>& all, 
   return table;
 }
 
+// Whether a claim holds at the points of a grid of two quantities.
+struct ClaimMap {
+  Text title;
+  std::string x_name, y_name;
+  Samples x, y;
+  std::function<FindingResult(double x, double y)> at;
+};
+// Shows the map in the section; and adds what can be read off it, "n / d ≥ 8", as a finding beyond
+// the condition that texts know by its name.
+void add_map(Section& section, const std::string& name, const ClaimMap& map);
+
 // A cell for each of `all`, behind the first.
 template <class T, class Cell>
 std::vector<Text> row_by(Text first, const std::vector<T>& all, const Cell& cell_of) {

@@ -45,6 +45,25 @@ std::vector<Remark> remarks_of(const TextNode& node, const std::string& owner) {
   return remarks;
 }
 
+// A table of a work of the literature, and what of it the toy's figures share.
+Table paper_of(const TextNode& node, const std::string& owner) {
+  Table table = {.title =
+                     say("Beside it, {0}: {1}", source_at(string_of(node["source"], owner)).cited,
+                         text_of(node["transfers"], owner))};
+  for (const toml::node& row : list_of(node["rows"], owner)) {
+    std::vector<Text> cells;
+    for (const toml::node& cell : list_of(TextNode(row), owner)) {
+      cells.emplace_back(string_of(TextNode(cell), owner));
+    }
+    if (table.header.empty()) {
+      table.header = std::move(cells);
+    } else {
+      table.rows.push_back(std::move(cells));
+    }
+  }
+  return table;
+}
+
 // A missing value has the default of LabOption.
 LabOption option_of(const TextNode& table, const std::string& lab) {
   LabOption option = {.name = string_of(table["name"], lab),
@@ -124,6 +143,7 @@ Section make_section(const std::string& name, std::vector<Finding> findings,
   for (const std::string& key : strings_of(node["claims"], name)) {
     section.claims.push_back(claim_at(key));
   }
+  if (node["paper"]) section.figures.push_back(paper_of(node["paper"], name));
   for (const std::string& key : strings_of(node["sources"], name)) {
     section.sources.push_back(source_at(key));
   }

@@ -93,6 +93,15 @@ double median_share_of_rows(const Tensor& part, const Tensor& whole) {
   return median_of(sqrt(sum(part * part, -1) / sum(whole * whole, -1)).to_vector());
 }
 
+std::vector<int64_t> places_of_largest(const Tensor& x) {
+  const std::vector<double> numbers = x.to_vector();
+  std::vector<int64_t> places;
+  for (auto row = numbers.begin(); row != numbers.end(); row += x.dim(-1)) {
+    places.push_back(std::max_element(row, row + x.dim(-1)) - row);
+  }
+  return places;
+}
+
 double count_not_zero(const Tensor& x) {
   const std::vector<double> numbers = x.to_vector();
   return static_cast<double>(std::ssize(numbers) - std::ranges::count(numbers, 0.0));

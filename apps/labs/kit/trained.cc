@@ -41,7 +41,7 @@ std::string folder_of(const LabContext& lab, const Config& config) {
                       absl::StrFormat("%016x", stable_hash(to_toml(config))));
 }
 
-// Tells a person now and then how a training goes: "reverse, training 7, seed 2 of 5: step 10 of
+// Tells a person now and then how a training goes: "reverse, training 7, 8 seeds, seed 102: step 10
 // …".
 class Teller final : public RunListener {
  public:
@@ -51,8 +51,8 @@ class Teller final : public RunListener {
     constexpr int64_t kInterval = 10;
     if (training_ == 0) training_ = lab_.count_training();
     if (step.metrics.step % kInterval != 0) return;
-    lab_.say(absl::StrFormat("%s, training %d, seed %d of %d: step %d of %d, loss %.4f",
-                             config_.name, training_, config_.seed, lab_.seeds().size(),
+    lab_.say(absl::StrFormat("%s, training %d, %d seeds, seed %d: step %d of %d, loss %.4f",
+                             config_.name, training_, lab_.seeds().size(), config_.seed,
                              step.metrics.step, config_.train.steps, *step.metrics.loss));
   }
 

@@ -1,5 +1,4 @@
 // The table of costs: operations counted, parameters, milliseconds.
-#include "absl/strings/str_format.h"
 #include "apps/labs/kit/lab_kit.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product/product_log.h"
@@ -127,37 +126,14 @@ Section parameters_section(const LabContext& lab) {
       {bars});
 }
 
-// Milliseconds of a forward pass of sequences x, the shortest of three.
-double time_of(const Layer& layer, const Shape& x, int threads = 1) {
+// Milliseconds of a forward pass of sequences x on one core, the shortest of three.
+double time_of(const Layer& layer, const Shape& x) {
   const int before = kernels::num_threads();
-  kernels::set_num_threads(threads);
+  kernels::set_num_threads(1);
   const Tensor filled_x = filled(x).detached();
   const double shortest = milliseconds_of(3, [&] { layer(filled_x); })[0];
   kernels::set_num_threads(before);
   return shortest;
-}
-
-Table times_of(const LabContext& lab) {
-  const int64_t d = lab.integer("d");
-  const Samples lengths = lab.numbers("n");
-  std::vector<Text> header =
-      row_by(say("layer, threads"), lengths, [](double n) { return absl::StrCat("n = ", n); });
-  Table table = {.title = say("Milliseconds of one sequence, d = {0}, f32", d),
-                 .header = std::move(header)};
-  const std::pair<Text, Layer> layers[] = {
-      {say("attention"), attention_alone()},
-      {say("attention with all its maps"), whole_attention(d)},
-      {say("recurrence"), recurrence_of(d)},
-      {say("convolution of {0} taps", kTaps), convolution_of(d, kTaps)}};
-  for (const auto& named : layers) {
-    for (const int threads : {1, 2}) {
-      table.rows.push_back(
-          row_by(named.first + absl::StrCat(", ", threads), lengths, [&](double n) {
-            return absl::StrFormat("%.3f", time_of(named.second, {1, std::llround(n), d}, threads));
-          }));
-    }
-  }
-  return table;
 }
 
 Finding above_one(const Text& what, double number) {
@@ -174,18 +150,61 @@ Section slow_section(const LabContext& lab) {
   const double ratio = waiting / alone;
   const double beside =
       time_of(recurrence_of(d), {1, longest, d}) / time_of(attention_alone(), {1, longest, d});
-  return make_section(
+  Section section = make_section(
       "cost.slow",
       {above_one(say("time of {0} tokens one after the other, over that of as many alone", longest),
                  ratio),
        beyond(named("attention",
                     above_one(say("time of a recurrence over that of attention, n = {0}", longest),
-                              beside)))},
-      {times_of(lab)});
+                              beside)))});
+  add_map(section, "map",
+          {.title = say("A recurrence needs fewer operations than attention"),
+           .x_name = "n",
+           .y_name = "d",
+           .x = {16, 64, 256, 1024},
+           .y = {16, 64, 256},
+           .at = [](double n, double width) {
+             const int64_t tokens = std::llround(n), numbers = std::llround(width);
+             return above("", flops_of(recurrence_of(numbers), tokens, numbers),
+                          flops_of(attention_alone(), tokens, numbers))
+                 .result;
+           }});
+  return section;
+}
+
+// The pairs of words of which neither is more than r away from the other, counted in the weights.
+double pairs_within(int64_t n, int64_t r) {
+  const Tensor even = ones({1, n, 1, n}, DType::f64), each = reshape(identity(n), even.shape());
+  return count_not_zero(attention(even, even, each, {.mask = {.window = r + 1}}));
+}
+
+Section window_section(const LabContext& lab) {
+  const Samples lengths = {64, 128, 256}, reaches = {8, 16, 32};
+  const auto pairs = [&](double n, double r) {
+    return pairs_within(std::llround(n), std::llround(lab.breaks("all") ? n : r));
+  };
+  const double by_length = growth_exponent(
+      lengths, values_of(lengths, [&](double n) { return pairs(n, reaches.front()); }));
+  const double by_reach = growth_exponent(
+      reaches, values_of(reaches, [&](double r) { return pairs(lengths.back(), r); }));
+  Section section =
+      make_section("cost.window", {near(say("pairs of words: power of N"), 1, by_length, 0.1),
+                                   near(say("pairs of words: power of r"), 1, by_reach, 0.1)});
+  add_map(section, "map",
+          {.title = say("The pairs are N (2 r + 1), to a tenth"),
+           .x_name = "r",
+           .y_name = "N",
+           .x = {2, 8, 32, 128},
+           .y = {32, 64, 128, 256},
+           .at = [](double r, double n) {
+             return near("", n * (2 * r + 1), pairs_within(std::llround(n), std::llround(r)), 0.1)
+                 .result;
+           }});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  return {table_section(lab), parameters_section(lab), slow_section(lab)};
+  return {table_section(lab), parameters_section(lab), slow_section(lab), window_section(lab)};
 }
 
 }  // namespace

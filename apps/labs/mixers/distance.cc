@@ -33,19 +33,9 @@ std::vector<Trained> train(const LabContext& lab, const Kind& kind, int64_t dist
 }
 
 // The letters with the largest logits, [B T].
-std::vector<size_t> answers_of(const Model& model, const Array& letters) {
+std::vector<int64_t> answers_of(const Model& model, const Array& letters) {
   const NoGrad no_grad;
-  const std::vector<Tensor> inputs = {Tensor(letters)};
-  const Tensor logits = run_module(model, inputs);  // [B, T, V]
-  const auto classes = static_cast<size_t>(logits.dim(2));
-  const Samples all = logits.to_vector();
-  std::vector<size_t> answers;
-  for (size_t i = 0; i < all.size(); i += classes) {
-    const auto first = all.begin() + static_cast<int64_t>(i);
-    const auto best = std::max_element(first, first + static_cast<int64_t>(classes));
-    answers.push_back(static_cast<size_t>(best - first));
-  }
-  return answers;
+  return places_of_largest(run_module(model, std::vector<Tensor>{Tensor(letters)}));
 }
 
 // Every letter is changed into another, one at a time, and every answer behind it is looked at.

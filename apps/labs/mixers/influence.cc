@@ -49,6 +49,20 @@ Section share_section(const LabContext& lab) {
     }
   }
   section.show(chart);
+  add_map(section, "map",
+          {.title = say("No key gets twice its equal share"),
+           .x_name = "σ",
+           .y_name = "d",
+           .x = {0.02, 0.04, 0.08, 0.16},
+           .y = {16, 64, 256},
+           .at = [&](double sigma, double d) {
+             return below("", 2,
+                          over_seeds(lab,
+                                     [&](uint64_t seed) {
+                                       return most_of(shares_of(lab, seed, std::llround(d), sigma));
+                                     }))
+                 .result;
+           }});
   return section;
 }
 
@@ -78,13 +92,6 @@ double reach_through(const LabContext& lab, int64_t layers, int64_t cycle = 1) {
   return static_cast<double>(reach_through(lab.integer("n"), lab.integer("kernel"), layers, cycle));
 }
 
-// Layers until the first of n tokens depends on the last.
-int64_t layers_between(int64_t n, int64_t k, int64_t cycle) {
-  int64_t layers = 1;
-  while (reach_through(n, k, layers, cycle) < n - 1) ++layers;
-  return layers;
-}
-
 int64_t layers_enough(const LabContext& lab) {
   const int64_t half = (lab.integer("kernel") - 1) / 2;
   return lab.breaks("flat") ? 1 : (lab.integer("n") - 2) / half + 1;
@@ -98,20 +105,12 @@ Text layers_text(int64_t layers) {
 Section stacked_section(const LabContext& lab) {
   const int64_t enough = layers_enough(lab);
   const auto far = static_cast<double>(lab.integer("n") - 1);
-  Samples reach;
-  for (int64_t layers = 1; layers <= enough; ++layers) {
-    reach.push_back(reach_through(lab, layers));
-  }
-  LineChart chart = line_chart(say("Reach of stacked convolutions"), say("layers"), say("tokens"),
-                               {numbered_series(say("reach"), reach)});
-  chart.levels = {{say("all tokens"), far}};
   return make_section(
       "influence.stacked",
       {named("stacked", at_least(say("reach of {0} of convolution, in tokens", layers_text(enough)),
                                  far, reach_through(lab, enough))),
        beyond(named("one", at_least(say("reach of {0} of convolution, in tokens", layers_text(1)),
-                                    far, reach_through(lab, 1))))},
-      {chart});
+                                    far, reach_through(lab, 1))))});
 }
 
 // In its control the one layer is as many as reach all.
@@ -128,28 +127,6 @@ Section local_section(const LabContext& lab) {
        beyond(named("dilated", at_most(say("reach of {0}, their taps apart, beside side by side",
                                            layers_text(2)),
                                        reach_through(lab, 2), reach_through(lab, 2, 2))))});
-}
-
-Section path_section(const LabContext& lab) {
-  Section section = make_section("influence.path");
-  const int64_t k = lab.integer("kernel");
-  const std::vector<int64_t> powers = {2, 3, 4};
-  Series dilated = {.name = say("dilated")}, beside = {.name = say("side by side")};
-  for (const int64_t power : powers) {
-    const auto n = static_cast<int64_t>(std::llround(std::pow(k, power)));
-    const int64_t apart = layers_between(n, k, lab.breaks("beside") ? 1 : power);
-    const int64_t close = layers_between(n, k, 1);
-    section.add(equal(say("dilated: layers for n = {0}", n), 2 * power, apart));
-    section.add(beyond(named(absl::StrCat("beside", power),
-                             at_most(say("side by side: layers for n = {0}", n),
-                                     2 * static_cast<double>(power), static_cast<double>(close)))));
-    for (Series* const series : {&dilated, &beside}) series->x.push_back(static_cast<double>(n));
-    dilated.y.push_back(static_cast<double>(apart));
-    beside.y.push_back(static_cast<double>(close));
-  }
-  section.show(line_chart(say("Layers until the first token sees the last"), log_axis("n"),
-                          log_axis(say("layers")), {dilated, beside}));
-  return section;
 }
 
 using Network = std::function<Tensor(const Tensor& x)>;  // [B, T, C] -> [B, T, C]
@@ -273,35 +250,8 @@ Section decay_section(const LabContext& lab) {
       {who_sees_whom(lab), chart});
 }
 
-// The influence of the last token on the first, in an LSTM, and how much that is of its influence
-// on the one before it.
-Section both_ways_section(const LabContext& lab) {
-  struct Last {
-    double influence, share;
-  };
-  const auto last = [&](bool causal) {
-    return over_seeds(lab, [&](uint64_t seed) {
-      const Mixer mixer = make_mixer(lab, seed, options_of(lab, "recurrence"), causal);
-      const Samples all =
-          influence(mixer_of(lab, mixer, causal), make_words(lab, seed)).to_vector();
-      const auto n = static_cast<size_t>(lab.integer("n"));
-      return Last{.influence = all[n - 1], .share = all[n - 1] / all[(n - 1) * n - 1]};
-    });
-  };
-  const auto one = last(true), two = lab.breaks("one-way") ? one : last(false);
-  return make_section(
-      "influence.both-ways",
-      {equal(say("one direction: influence of the last token on the first, the most of all seeds"),
-             0, most_of(values_of(one, &Last::influence))),
-       above(say("two directions: the same, the least of all seeds"), 0,
-             least_of(values_of(two, &Last::influence))),
-       below(say("two directions: the same, over the influence on the token before the last"), 1,
-             values_of(two, &Last::share))});
-}
-
 std::vector<Section> run(const LabContext& lab) {
-  return {stacked_section(lab),   local_section(lab), decay_section(lab),
-          both_ways_section(lab), share_section(lab), path_section(lab)};
+  return {stacked_section(lab), local_section(lab), decay_section(lab), share_section(lab)};
 }
 
 }  // namespace

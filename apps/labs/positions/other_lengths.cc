@@ -70,29 +70,8 @@ Finding reads_no_more(const LabContext& lab, const Part& part) {
   return finding;
 }
 
-HeatMap map_of(const LabContext& lab) {
-  const std::vector<int64_t> lengths = lab.integers("lengths");
-  HeatMap map = {.title = say("Which lengths a model made for {0} tokens reads: 1 is yes",
-                              lab.integer("trained")),
-                 .columns = std::ssize(lengths),
-                 .row_axis = say("the model"),
-                 .column_axis = say("tokens")};
-  for (const int64_t length : lengths) map.column_names.emplace_back(std::to_string(length));
-  std::vector<Part> parts = attentions();
-  for (const Part& part : tables()) parts.push_back(part);
-  for (const Part& part : parts) {
-    ++map.rows;
-    map.row_names.push_back(part.name);
-    const Model model = make(lab, part);
-    for (const int64_t length : lengths) {
-      map.numbers.push_back(reads(model, text(length)) ? 1 : 0);
-    }
-  }
-  return map;
-}
-
 Section length_section(const LabContext& lab) {
-  Section section = make_section("length.length", {}, {map_of(lab)});
+  Section section = make_section("length.length");
   for (const Part& part : attentions()) section.add(reads_no_more(lab, part));
   section.findings.front().name = "attention";
   for (const Part& part : tables()) section.add(reads_no_more(lab, part));

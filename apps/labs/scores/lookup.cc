@@ -89,12 +89,10 @@ Lookup train_lookup(const RandomStream& random, const LookupOptions& options) {
 }
 
 double share_of_partners(const Lookup& lookup, const Tensor& numbers) {
+  const std::vector<int64_t> largest = places_of_largest(numbers);
   double count = 0;
-  for (size_t i = 0; i < lookup.partners.size(); ++i) {
-    const std::vector<double> row = row_of(numbers, static_cast<int64_t>(i)).to_vector();
-    count += std::ranges::max_element(row) - row.begin() == lookup.partners[i] ? 1 : 0;
-  }
-  return count / static_cast<double>(lookup.partners.size());
+  for (size_t i = 0; i < largest.size(); ++i) count += largest[i] == lookup.partners[i] ? 1 : 0;
+  return count / static_cast<double>(largest.size());
 }
 
 }  // namespace qkv

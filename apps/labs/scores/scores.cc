@@ -37,19 +37,25 @@ struct Forms {
   std::vector<const Form*> all() const { return {&dot, &scaled, &additive}; }
 };
 
-// The variance of the scores before the training, at the largest width.
-Samples first_variances(const LabContext& lab, Score score) {
-  return over_seeds(lab, [&](uint64_t seed) {
-    return variance_of(
-        train_lookup(RandomStream(seed),
-                     {.score = score, .n = lab.integer("n"), .d = lab.integers("d").back()})
-            .scores());
-  });
-}
-
 Finding learns(const LabContext& lab, const Form& form) {
   return below(say("error at d = {0}, {1}", lab.integers("d").back(), name_of(form.score)),
                blind_error(lab.integer("n")) / 2, form.last_errors());
+}
+
+// With each seed, after as many steps.
+FindingResult divided_is_better(const LabContext& lab, double d, double n) {
+  const auto errors = [&](Score score) {
+    return over_seeds(lab, [&](uint64_t seed) {
+      return train_lookup(RandomStream(seed), {.score = score,
+                                               .n = std::llround(n),
+                                               .d = std::llround(d),
+                                               .steps = lab.integer("steps")})
+          .last_loss();
+    });
+  };
+  const Finding finding = larger("", errors(Score::kDot), errors(Score::kScaled));
+  // Whether a difference that is not seen is there, the map leaves open.
+  return finding.result == FindingResult::kNotSeen ? FindingResult::kUndecided : finding.result;
 }
 
 Section width_section(const LabContext& lab, const Forms& forms) {
@@ -76,11 +82,9 @@ Section width_section(const LabContext& lab, const Forms& forms) {
   const auto where_large = [&](const Finding& finding) {
     return last >= kUsual ? finding : beyond(finding);
   };
-  return make_section(
+  Section section = make_section(
       "scores.width",
       {named("learned", premise(learns(lab, forms.scaled))),
-       larger(say("variance of the scores at the start, d = {0}: q·k, and additive", last),
-              first_variances(lab, Score::kDot), first_variances(lab, Score::kAdditive)),
        where_large(named("scaled", larger(say("error at d = {0}: q·k, and q·k / √d", last),
                                           forms.dot.last_errors(), forms.scaled.last_errors()))),
        where_large(larger(say("error at d = {0}: q·k, and additive", last), forms.dot.last_errors(),
@@ -88,6 +92,14 @@ Section width_section(const LabContext& lab, const Forms& forms) {
        beyond(named("small", larger(say("error at d = {0}: q·k, and q·k / √d", first),
                                     forms.dot.errors(0), forms.scaled.errors(0))))},
       {by_width, by_step});
+  add_map(section, "map",
+          {.title = say("Divided by √d, the error is smaller"),
+           .x_name = "d",
+           .y_name = "n",
+           .x = {4, 16, 64},
+           .y = {8, 16, 32},
+           .at = [&](double d, double n) { return divided_is_better(lab, d, n); }});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -84,29 +84,26 @@ Reading read(const Model& model, const Asked& asked) {
   return reading;
 }
 
-// A head of attention, and what its query "its" gives both nouns in it.
+// A head of attention, and what its query "its" gives one of the nouns in it.
 struct Head {
   int64_t layer = 0, number = 0;
-  double to_meant = 0, to_other = 0;
+  double weight = 0;
 };
 
-// The one that gives most to the noun that is meant.
-Head best_head(const Reading& reading, const Asked& asked) {
+// The one that gives most to that noun. The largest of several weights is large by chance: it
+// compares with the largest to the other noun, whichever head that is of.
+Head best_head(const Reading& reading, const Asked& asked, int64_t Places::*noun) {
   Head best;
   const std::vector<Tensor> layers = attention_weights_in(reading.traced.trace);
   for (size_t layer = 0; layer < layers.size(); ++layer) {
     const Samples all = layers[layer].to_vector();
     const int64_t heads = layers[layer].dim(1), length = layers[layer].dim(2);
     for (int64_t head = 0; head < heads; ++head) {
-      const auto mean_to = [&](int64_t Places::*place) {
-        return mean_over(asked, [&](size_t b, const Places& places) {
-          const int64_t row = (static_cast<int64_t>(b) * heads + head) * length + places.its;
-          return all[static_cast<size_t>(row * length + places.*place)];
-        });
-      };
-      const double to_meant = mean_to(&Places::meant);
-      if (to_meant <= best.to_meant) continue;
-      best = {static_cast<int64_t>(layer), head, to_meant, mean_to(&Places::other)};
+      const double weight = mean_over(asked, [&](size_t b, const Places& places) {
+        const int64_t row = (static_cast<int64_t>(b) * heads + head) * length + places.its;
+        return all[static_cast<size_t>(row * length + places.*noun)];
+      });
+      if (weight > best.weight) best = {static_cast<int64_t>(layer), head, weight};
     }
   }
   return best;
@@ -134,13 +131,10 @@ Arcs arcs_of(const Text& title, const Reading& reading, const Asked& asked, cons
 
 double share_right(const Reading& reading, const Asked& asked, const Model& model) {
   const std::vector<Tensor> inputs = {Tensor(asked.batch.inputs[0])};
-  const Samples logits = run_module(model, std::span<const Tensor>(inputs)).to_vector();
-  const auto classes = std::ssize(logits) / std::ssize(reading.reach);
+  const auto given = places_of_largest(run_module(model, std::span<const Tensor>(inputs)));
   return mean_over(asked, [&](size_t b, const Places& places) {
-    const auto at = static_cast<int64_t>(b * reading.length) + places.its;
-    const auto first = logits.begin() + at * classes;
-    const int64_t answer = asked.batch.targets.data<int64_t>()[at];
-    return std::max_element(first, first + classes) - first == answer ? 1.0 : 0.0;
+    const size_t at = b * reading.length + static_cast<size_t>(places.its);
+    return given[at] == asked.batch.targets.data<int64_t>()[at] ? 1.0 : 0.0;
   });
 }
 
@@ -160,7 +154,7 @@ void measure_one(const LabContext& lab, uint64_t seed, ItsMeasured& m) {
   const Asked asked = ask(data->validation_batch(0, kExamples));
   const Model model = make_model(config, data->shape());
   const Reading before = read(model, asked);
-  m.weight_before.push_back(best_head(before, asked).to_meant);
+  m.weight_before.push_back(best_head(before, asked, &Places::meant).weight);
   lab.say(absl::StrCat("its, seed ", seed));
   train_with_adam(
       parameters(model), config.train.steps,
@@ -172,12 +166,12 @@ void measure_one(const LabContext& lab, uint64_t seed, ItsMeasured& m) {
       },
       config.optimizer.learning_rate);
   const Reading after = read(model, asked);
-  const Head head = best_head(after, asked);
+  const Head head = best_head(after, asked, &Places::meant);
   m.right.push_back(share_right(after, asked, model));
   m.to_meant.push_back(after.reach_of(asked, &Places::meant));
   m.to_other.push_back(after.reach_of(asked, &Places::other));
-  m.weight.push_back(head.to_meant);
-  m.weight_of_other.push_back(head.to_other);
+  m.weight.push_back(head.weight);
+  m.weight_of_other.push_back(best_head(after, asked, &Places::other).weight);
   if (!m.figures.empty()) return;
   m.figures = {arcs_of(say("What its looks at after training"), after, asked, *data, head),
                arcs_of(say("What its looks at before training"), before, asked, *data, head)};
@@ -200,9 +194,24 @@ double share_of_pairs(int64_t n, int64_t d) {
 Section scope_section(const LabContext& lab) {
   constexpr int64_t kSmaller = 8, kWidth = 768 / kSmaller, kPassage = 512 / kSmaller;
   const int64_t length = lab.breaks("long") ? 12 * kWidth : kPassage;
-  return make_section("more.scope",
-                      {named("passage", above(say("share of the pairs, 512 tokens of 768 numbers"),
-                                              0.5, share_of_pairs(length, kWidth)))});
+  Section section = make_section(
+      "more.scope", {named("passage", above(say("share of the pairs, 512 tokens of 768 numbers"),
+                                            0.5, share_of_pairs(length, kWidth)))});
+  // The share depends on n / d alone: it is counted of sizes that are divided by 64.
+  add_map(section, "map",
+          {.title = say("Comparing all pairs of n tokens of d numbers takes most of a block"),
+           .x_name = "n",
+           .y_name = "d",
+           .x = {32, 128, 512, 2048, 8192, 32768},
+           .y = {256, 768, 1024, 4096},
+           .at = [](double n, double d) {
+             constexpr double kScale = 64;
+             return above("", 0.5,
+                          share_of_pairs(std::llround(std::max(1.0, n / kScale)),
+                                         std::llround(d / kScale)))
+                 .result;
+           }});
+  return section;
 }
 
 Section law_section(const LabContext& lab) {
@@ -212,7 +221,7 @@ Section law_section(const LabContext& lab) {
       "more.law",
       {premise(at_least(say("right at its, of unseen sentences"), 0.9, m.right)),
        larger(say("|dy/dx| of its, at its noun and at the other"), m.to_meant, m.to_other),
-       larger(say("weight in the best head, of its noun and of the other"), m.weight,
+       larger(say("weight in the best head of each, of its noun and of the other"), m.weight,
               m.weight_of_other),
        larger(say("weight of its noun, after and before training"), m.weight, m.weight_before)},
       m.figures);
@@ -274,8 +283,7 @@ double mean_over(const std::vector<Question>& questions,
 
 int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
   const Array one = Array::of({1, std::ssize(prompt)}, prompt);
-  const Samples logits = model.next_logits(one, Array(), nullptr).to_vector();
-  return std::ranges::max_element(logits) - logits.begin();
+  return places_of_largest(model.next_logits(one, Array(), nullptr)).front();
 }
 
 // Over the seeds.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/labs/catalogue.h"
 #include "apps/labs/kit/lab_texts.h"
+#include "apps/labs/own_note.h"
 #include "apps/report/report.h"
 #include "apps/report/writers/notes.h"
 #include "cli/kit.h"
@@ -15,10 +16,10 @@ namespace qkv {
 namespace {
 
 // Writes FOLDER/NAME.html, with links to the pages of write_overview_files, and FOLDER/NAME.json.
-absl::Status write_report_files(const std::string& folder, const Report& report,
-                                Language language) {
+absl::Status write_report_files(const std::string& folder, const Report& report, Language language,
+                                bool beside_index = true) {
   const std::string path = absl::StrCat(folder, "/", report.name);
-  const std::string page = report_page(report, language, /*beside_index=*/true);
+  const std::string page = report_page(report, language, beside_index);
   if (absl::Status s = write_file_atomically(path + ".html", page); !s.ok()) return s;
   return write_file_atomically(path + ".json", report_json(report, language));
 }
@@ -51,6 +52,7 @@ void add_lab_options(OptionList& options) {
   options.flag("control", does("control"));
   options.json("the report");
   options.text("out", "FILE", does("out"));
+  options.text("note", "FILE", does("note"));
   options.text("notes", "FILE", does("notes"));
   options.text("lang", "en|zh", does("lang"), "en");
   options.one_of("lang", names_of<Language>);
@@ -60,13 +62,15 @@ void add_lab_options(OptionList& options) {
   options.rules().exclude({"all"}, {"NAME"}, "--all runs every lab");
   options.rules().exclude({"all"}, {"json"}, "for all labs use --out DIR");
   options.rules().need({"notes"}, "all");
+  options.rules().exclude({"note"}, {"all", "NAME", "json", "control"});
+  options.rules().need({"note"}, "out");
 }
 
 absl::StatusOr<Report> report_of(const Lab& lab, const OptionTexts& options,
-                                 const GivenOptions& given) {
+                                 const GivenOptions& given, const std::string& place = "") {
   ProgressLine progress(stderr);
   return run_lab(lab, options, given.has("control"), given.text("runs"),
-                 [&](const std::string& what) { progress.show(what); });
+                 [&](const std::string& what) { progress.show(place + what); });
 }
 
 absl::StatusOr<std::string> more_help(const std::string& name, const GivenOptions& given) {
@@ -116,8 +120,10 @@ absl::Status run_all(const GivenOptions& given, Language language) {
   if (!s.ok()) return s;
   if (s = prepare_targets(folder, notes); !s.ok()) return s;
   std::vector<Report> reports;
-  for (const Lab& lab : all_labs()) {
-    absl::StatusOr<Report> report = report_of(lab, taken_by(lab, options), given);
+  const std::vector<Lab> labs = all_labs();
+  for (const Lab& lab : labs) {
+    const std::string place = absl::StrCat("lab ", reports.size() + 1, " of ", labs.size(), ": ");
+    absl::StatusOr<Report> report = report_of(lab, taken_by(lab, options), given, place);
     if (!report.ok()) return report.status();
     show(report_verdicts(*report, language));
     s = folder.empty() ? absl::OkStatus() : write_report_files(folder, *report, language);
@@ -128,9 +134,34 @@ absl::Status run_all(const GivenOptions& given, Language language) {
   return s.ok() ? write_if_asked(notes, lecture_notes(reports, definitions(), language)) : s;
 }
 
+// The labs of the marks, each once; and the page of the note beside theirs.
+absl::Status run_own_note(const GivenOptions& given, Language language) {
+  const OptionTexts options = given.texts_of(names_of_lab_options());
+  const std::string folder = given.text("out"), note = given.text("note");
+  const absl::StatusOr<std::vector<NotePart>> parts = read_own_note(note);
+  if (!parts.ok()) return parts.status();
+  absl::Status s = check_for_all_labs(options);
+  if (!s.ok()) return s;
+  if (s = prepare_targets(folder, ""); !s.ok()) return s;
+  std::vector<Report> reports;
+  for (const NotePart& part : *parts) {
+    if (part.lab.empty() || std::ranges::count(reports, part.lab, &Report::name) > 0) continue;
+    const absl::StatusOr<Lab> lab = find_lab(part.lab);
+    absl::StatusOr<Report> report = report_of(*lab, taken_by(*lab, options), given);
+    if (!report.ok()) return report.status();
+    s = write_report_files(folder, *report, language, /*beside_index=*/false);
+    if (!s.ok()) return s;
+    reports.push_back(*std::move(report));
+  }
+  const std::string name = note.substr(note.rfind('/') + 1);
+  return write_file_atomically(folder + "/index.html",
+                               own_note_page(name, *parts, reports, language));
+}
+
 absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
   const auto language = given.value<Language>("lang");
   if (given.has("all")) return run_all(given, language);
+  if (given.has("note")) return run_own_note(given, language);
   if (!name.empty()) return run_one(name, given, language);
   for (const std::string& option : given.options()) {
     if (option == "lang") continue;

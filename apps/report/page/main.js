@@ -2,9 +2,11 @@
 import { showFormulas } from "./formula.js";
 import { keepLanguage } from "./language.js";
 import { fillSliders } from "./sliders.js";
+import { fillMaps } from "./where.js";
 
 keepLanguage();
 fillSliders();
+fillMaps();
 showFormulas();
 
 // What is moved in its box can be moved by keys as well.

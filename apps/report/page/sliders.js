@@ -4,13 +4,11 @@ import { inBoth, shown } from "./parts.js";
 import { scalingSlider } from "./scaling.js";
 import { sinusoidSlider } from "./sinusoid.js";
 import { softmaxSlider } from "./softmax.js";
-import { windowSlider } from "./window.js";
 
 export const allSliders = {
   scaling: scalingSlider,
   sinusoid: sinusoidSlider,
   softmax: softmaxSlider,
-  window: windowSlider,
 };
 
 function fill(box, name) {

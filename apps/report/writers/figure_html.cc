@@ -55,7 +55,8 @@ std::string drawn(const Bars& bars, Language language) {
 }
 
 std::string drawn(const Table& table, Language language) {
-  return table_html(table.header, table.rows, language);
+  const std::string html = table_html(table.header, table.rows, language);
+  return table.is_map ? absl::StrCat("<div class=\"where\">\n", html, "</div>\n") : html;
 }
 
 template <class Drawn>

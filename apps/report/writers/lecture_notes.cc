@@ -95,7 +95,8 @@ std::string lecture_notes(const std::vector<Report>& reports,
   std::ranges::stable_sort(rows, {}, [](const auto& row) { return row.first; });
   const std::string counts = table_of_verdicts(sentences_of(reports), language);
   std::string text =
-      say("notes.head", counts, markdown_escaped(legend_of(reports).in(language))).in(language);
+      say("notes.head", counts, how_to_read(), markdown_escaped(legend_of(reports).in(language)))
+          .in(language);
   for (const auto& row : rows) text += row.second;
   return text + table_of_definitions(definitions, language);
 }

@@ -75,6 +75,11 @@ Text with_role(const Finding& finding) {
   fail("a role without a name");
 }
 
+Text with_interval(const Finding& finding) {
+  if (finding.interval.empty()) return finding.measured;
+  return say("{0} (95 %: {1})", finding.measured, finding.interval);
+}
+
 Text result_name(FindingResult result) { return say(name_of(result)); }
 
 Text cited(const std::vector<Source>& sources) {
@@ -84,6 +89,8 @@ Text cited(const std::vector<Source>& sources) {
   }
   return say("Sources: {0}", text);
 }
+
+Text how_to_read() { return say("reading.how"); }
 
 Text times_differ() { return say("Figures of time differ each run."); }
 

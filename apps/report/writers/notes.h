@@ -37,8 +37,10 @@ Text legend_of(std::span<const Report> reports);
 std::string sign_of(FindingResult result);       // ✓ ✗ – ?
 std::string sign_of(ClaimVerdict verdict);       // ✓ ✗ – ? ○ ·
 Text with_role(const Finding& finding);          // "WHAT (beyond the condition)", "WHAT"
+Text with_interval(const Finding& finding);      // "0.93 ± 0.02 (95 %: 0.91 … 0.95)"
 Text result_name(FindingResult result);          // "agrees"
 Text cited(const std::vector<Source>& sources);  // "Sources: Vaswani et al. 2017; …"
 Text times_differ();
+Text how_to_read();  // what the signs, ±, the intervals and the seeds mean
 
 }  // namespace qkv

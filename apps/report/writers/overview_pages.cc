@@ -105,9 +105,11 @@ class NotePage {
   std::map<const Section*, Claim> shown_ = {};
 };
 
-std::string sections_of(const Report& report, Language language) {
+// Of all sections, or of one, by its name.
+std::string sections_of(const Report& report, Language language, const std::string& only = "") {
   std::string html = "<ul class=\"judged\">\n";
   for (const Section& section : report.sections) {
+    if (!only.empty() && section.name != only) continue;
     absl::StrAppend(&html, "<li>", link_to(address_of(report, section), section.places()), " ",
                     badge_html(section.verdict(), language));
     if (section.verdict() == ClaimVerdict::kHoldsIf) {
@@ -146,7 +148,27 @@ std::string note_page(const std::vector<Report>& reports, char note, Language la
   const Text name = name_of_note(note);
   std::string body = links_to_other_pages(letters_of(reports));
   absl::StrAppend(&body, "<h1>", in_both(name), "</h1>\n<p lang=\"zh-CN\">", escaped(found->title),
-                  "</p>\n", NotePage(of_note(sentences_of(reports), note)).body());
+                  "</p>\n", NotePage(of_note(sentences_of(reports), note)).body(),
+                  "<p class=\"soft\">", in_both(how_to_read()), "</p>\n");
+  return page_in_both(name, body, language);
+}
+
+std::string own_note_page(const std::string& name, const std::vector<NotePart>& parts,
+                          const std::vector<Report>& reports, Language language) {
+  std::string body = element("h1", name) + "<div class=\"own\">\n<p>";
+  std::string beside;  // the verdicts of a line
+  for (const NotePart& part : parts) {
+    body += escaped(part.plain);
+    if (part.lab.empty()) {
+      absl::StrAppend(&body, "</p>\n<div>", beside, "</div>\n<p>");
+      beside.clear();
+      continue;
+    }
+    absl::StrAppend(&body, "<mark>", escaped(part.sentence), "</mark>");
+    const auto report = std::ranges::find(reports, part.lab, &Report::name);
+    beside += in_both([&](Language each) { return sections_of(*report, each, part.section); });
+  }
+  absl::StrAppend(&body, "</p>\n</div>\n<p class=\"soft\">", in_both(how_to_read()), "</p>\n");
   return page_in_both(name, body, language);
 }
 
@@ -171,7 +193,8 @@ std::string index_page(const std::vector<Report>& reports,
                     in_both([&](Language each) { return sections_of(report, each); }));
   }
   absl::StrAppend(&body, "</section>\n", definitions_html(definitions), "<p class=\"soft\">",
-                  in_both(legend_of(reports)), "</p>\n");
+                  in_both(how_to_read()), "</p>\n<p class=\"soft\">", in_both(legend_of(reports)),
+                  "</p>\n");
   return page_in_both(title, body, language);
 }
 

@@ -111,6 +111,7 @@ Json json_of(const Section& section, Language language) {
     findings.push_back({{"what", finding.what.in(language)},
                         {"predicted", finding.predicted.in(language)},
                         {"measured", finding.measured.in(language)},
+                        {"interval", finding.interval.in(language)},
                         {"result", name_of(finding.result)},
                         {"role", role_name(finding.role)},
                         {"predicted_number", json_or_null(finding.predicted_number)},

@@ -141,7 +141,7 @@ std::string text_of(const Finding& finding, Language language) {
   const std::string what =
       absl::StrCat(sign_of(finding.result), " ", with_role(finding).in(language));
   const std::string numbers =
-      say("predicted {0}; measured {1}", finding.predicted, finding.measured).in(language);
+      say("predicted {0}; measured {1}", finding.predicted, with_interval(finding)).in(language);
   const std::string line = say("{0}: {1}", what, numbers).in(language);
   if (text_width(line) + 2 <= text_columns()) return wrapped(line, text_columns(), "  ");
   return absl::StrCat(wrapped(what, text_columns(), "  "),
@@ -187,7 +187,8 @@ std::string report_text(const Report& report, Language language) {
   for (const Section& section : report.sections) {
     absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section, language));
   }
-  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}).in(language), text_columns()));
+  absl::StrAppend(&text, "\n", wrapped(how_to_read().in(language), text_columns()),
+                  wrapped(legend_of({&report, 1}).in(language), text_columns()));
   if (report.measures_time) text += times_differ().in(language) + "\n";
   return text;
 }

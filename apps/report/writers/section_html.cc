@@ -59,7 +59,8 @@ std::string findings_html(const Section& section, Language language) {
                              : finding.result == FindingResult::kDisagrees ? "disagrees"
                                                                            : "undecided";
     rows.push_back({escaped(with_role(finding).in(language)),
-                    escaped(finding.predicted.in(language)), escaped(finding.measured.in(language)),
+                    escaped(finding.predicted.in(language)),
+                    escaped(with_interval(finding).in(language)),
                     element("span", result_name(finding.result).in(language), kind)});
   }
   return folded(say("Measurements"), table_of(columns, rows), language);
@@ -117,7 +118,6 @@ const std::map<std::string, std::string>& sliders_of_sections() {
       {"scaling.steepness", "scaling"},
       {"scaling.differences", "softmax"},
       {"positions.source", "sinusoid"},
-      {"cost.window", "window"},
   };
   return kSliders;
 }
@@ -200,13 +200,6 @@ std::string command_of(const Report& report) {
   return command;
 }
 
-// Why the measurements have no picture.
-std::string no_picture_html(const Section& section, Language language) {
-  if (!section.figures.empty() || section.findings.empty()) return "";
-  const Text why = say("No picture: the measurements are single numbers, which are in the table.");
-  return element("p", why.in(language), "soft");
-}
-
 // All of a section, to be read from above; the table of measurements is folded.
 std::string section_html(const Report& report, const Section& section, bool beside_index) {
   const std::string name = absl::StrCat(report.name, ".", section.name);
@@ -218,7 +211,6 @@ std::string section_html(const Report& report, const Section& section, bool besi
     html += in_both([&](Language language) { return figure_html(figure, language); });
   }
   html += "</div>\n";
-  html += in_both([&](Language language) { return no_picture_html(section, language); });
   html += slider_html(name);
   html += in_both([&](Language language) { return judged_html(section, language); });
   html += in_both([&](Language language) {
@@ -245,7 +237,8 @@ std::string report_page(const Report& report, Language language, bool beside_ind
   for (const Section& section : report.sections) {
     body += section_html(report, section, beside_index);
   }
-  absl::StrAppend(&body, "<p class=\"soft\">", in_both(legend_of({&report, 1})), "</p>\n");
+  absl::StrAppend(&body, "<p class=\"soft\">", in_both(how_to_read()), "</p>\n<p class=\"soft\">",
+                  in_both(legend_of({&report, 1})), "</p>\n");
   if (report.measures_time) {
     absl::StrAppend(&body, "<p class=\"soft\">", in_both(times_differ()), "</p>\n");
   }

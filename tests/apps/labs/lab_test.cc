@@ -133,6 +133,43 @@ TEST_F(LabVerbTest, SpeaksChineseWhereItIsAsked) {
   EXPECT_EQ(qkv({"lab", "--lang", "fr", "--help"}).exit_status, 2);
 }
 
+TEST_F(LabVerbTest, ANoteOfOnesOwnHasTheVerdictsBesideItsSentences) {
+  write_bytes(
+      folder_ / "my.md",
+      "# Products\nFirst. An angle, <so to say>. {lab: similarity.angle} And {lab: similarity}\n");
+  expect_success(qkv({"lab", "--note", "my.md", "--out", "pages"}));
+  const std::string page = in("pages/index.html");
+  EXPECT_THAT(page, HasSubstr("First. <mark>An angle, &lt;so to say&gt;.</mark><mark>And</mark>"));
+  EXPECT_THAT(page, HasSubstr("<a href=\"similarity.html#angle\">A18</a>"));
+  const auto links = [&](const std::string& to) {
+    size_t count = 0;
+    for (size_t at = page.find(to); at != page.npos; at = page.find(to, at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(links("similarity.html#angle"), 2 * links("similarity.html#related"));
+  EXPECT_THAT(in("pages/similarity.html"), HasSubstr("<h1>similarity</h1>"));
+}
+
+TEST_F(LabVerbTest, ANoteOfOnesOwnIsReadBeforeALabRuns) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"One.\nTwo. {lab: scalng}",
+       "my.md:2: there is no lab \"scalng\"; did you mean \"scaling\"?"},
+      {"One. {lab: scaling.varience}",
+       "my.md:1: the lab scaling has no section \"varience\"; did you mean \"scaling.variance\"?"},
+      {"\n- {lab: scaling}", "my.md:2: no sentence stands before the mark {lab: scaling}"},
+      {"One. {lab: scaling", "my.md:1: a mark has no }"},
+      {"One.\nTw\xff. {lab: scaling}", "my.md:2: the note is not in UTF-8"},
+      {"One.", "my.md: no sentence has a mark, such as {lab: scaling}"}};
+  for (const auto& [note, error] : cases) {
+    write_bytes(folder_ / "my.md", note);
+    expect_error(qkv({"lab", "--note", "my.md", "--out", "pages"}), 2, error);
+    EXPECT_FALSE(fs::exists(folder_ / "pages"));
+  }
+  expect_error(qkv({"lab", "--note", "none.md", "--out", "pages"}), 2,
+               "cannot read none.md: No such file or directory");
+  expect_error(qkv({"lab", "--note", "my.md"}), 2, "--note needs --out");
+}
+
 TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {
   const ProcessResult both = run_process(
       {"/bin/sh", "-c", "\"$@\" > other.txt & \"$@\" > one.txt; one=$?; wait $! && exit $one", "sh",

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "apps/labs/kit/lab_kit.h"
 #include "framework/io/files.h"
 #include "tests/digest.h"
 #include "tests/temporary_folder.h"
@@ -39,7 +40,7 @@ std::vector<Lab> all_labs() {
 const Options& quick_options_of(const Lab& lab) {
   static const std::map<std::string, Options> kQuickOptions = {
       {"scores", {{"d", "4,64"}, {"steps", "100"}, {"seeds", "5"}}},
-      {"leak", {{"steps", "200"}, {"seeds", "2"}}},
+      {"leak", {{"steps", "200"}, {"seeds", "3"}}},
       {"scaling-train", {{"steps", "40"}, {"seeds", "5"}}},
       {"mixers", {{"seeds", "3"}, {"steps", "120"}}},
       {"trajectory", {{"seeds", "3"}, {"steps", "100"}}},
@@ -245,6 +246,44 @@ TEST_P(LabEffectTest, IsGoneWhereItIsTakenOut) {
     EXPECT_FALSE(same->control.empty()) << section.name;
     EXPECT_NE(same->verdict(), section.verdict()) << section.name << ": " << same->control.en;
   }
+}
+
+TEST(ClaimMapTest, SaysTheBoundThatPartsItsPoints) {
+  using enum FindingResult;
+  const auto read_off = [](const std::function<FindingResult(double, double)>& at) {
+    Section section;
+    add_map(section, "map",
+            {.title = "m", .x_name = "n", .y_name = "d", .x = {1, 4, 16}, .y = {2, 4}, .at = at});
+    EXPECT_EQ(section.findings.at(0).name, "map");
+    EXPECT_EQ(section.findings.at(0).role, FindingRole::kBeyond);
+    return section.findings.at(0).measured.en;
+  };
+  const auto if_so = [](bool holds) { return holds ? kAgrees : kDisagrees; };
+  EXPECT_EQ(read_off([&](double n, double) { return if_so(n > 2); }), "n ≥ 4");
+  EXPECT_EQ(read_off([&](double, double d) { return if_so(d < 3); }), "d ≤ 2");
+  EXPECT_EQ(read_off([&](double n, double d) { return if_so(n >= 2 * d); }), "n / d ≥ 2");
+  EXPECT_EQ(read_off([&](double n, double d) { return if_so(n * d < 16); }), "n d ≤ 8");
+  EXPECT_EQ(read_off([&](double n, double) { return n > 2 ? kAgrees : kUndecided; }), "n ≥ 4");
+  EXPECT_EQ(read_off([&](double n, double d) { return if_so(n == 4 && d == 4); }),
+            "at 1 of 6 points");
+  EXPECT_EQ(read_off([&](double, double) { return kNotSeen; }), "at no point");
+}
+
+TEST(ClaimMapTest, ShowsASignAtEachPoint) {
+  Section section;
+  add_map(section, "map",
+          {.title = "m",
+           .x_name = "n",
+           .y_name = "d",
+           .x = {1, 4},
+           .y = {2},
+           .at = [](double n, double) {
+             return n > 2 ? FindingResult::kAgrees : FindingResult::kUndecided;
+           }});
+  const auto& table = std::get<Table>(section.figures.at(0));
+  EXPECT_TRUE(table.is_map);
+  EXPECT_EQ(table.header, (std::vector<Text>{"", "n = 1", "n = 4"}));
+  EXPECT_EQ(table.rows, (std::vector<std::vector<Text>>{{"d = 2", "?", "✓"}}));
 }
 
 TEST(LabsTest, HaveDifferentNames) {

@@ -126,7 +126,7 @@ TEST(LabPageTest, SaysHowItWasMadeAndWhatItsPlacesMean) {
   for (const char* const part :
        {"./qkv lab example --control --d 4", "<a href=\"index.html\">", "<a href=\"note-A.html\">",
         "<a href=\"note-A.html#A1\">", "Control: nothing is divided", "A1: line 1 of the note A, ",
-        "Figures of time differ each run."}) {
+        "Figures of time differ each run.", "Holm's correction"}) {
     place_of(page, part);
   }
 }
@@ -204,18 +204,6 @@ TEST(SectionExtrasTest, CodeIsShownAsItStandsInTheExample) {
   const std::string page = report_page(report, kFirst);
   place_of(page, "Tensor weights_of(const Tensor&amp; scores) {");
   EXPECT_EQ(page.find("// []"), std::string::npos);
-}
-
-TEST(SectionPageTest, WhereThereIsNoPictureItSaysWhy) {
-  Report report = {.name = "lab",
-                   .question = "?",
-                   .sections = {{.name = "bare", .claims = {}, .prediction = {}}}};
-  const std::string why = "No picture: ";
-  EXPECT_EQ(report_page(report, Language::kEnglish).find(why), std::string::npos);
-  report.sections[0].add(found("a", "1", "1", true));
-  EXPECT_NE(report_page(report, Language::kEnglish).find(why), std::string::npos);
-  report.sections[0].show(Table{.title = "t", .header = {"a"}, .rows = {}});
-  EXPECT_EQ(report_page(report, Language::kEnglish).find(why), std::string::npos);
 }
 
 }  // namespace

@@ -167,10 +167,48 @@ TEST(FindingTest, LargerIsDecidedByPairs) {
 
 TEST(StatisticsTest, ConfidenceIsStudents) {
   EXPECT_TRUE(std::isinf(errors_of_95_percent(1)));
-  EXPECT_DOUBLE_EQ(errors_of_95_percent(2), 12.706);
-  EXPECT_DOUBLE_EQ(errors_of_95_percent(11), 2.228);
-  EXPECT_NEAR(errors_of_95_percent(12), 2.201, 0.003);
-  EXPECT_NEAR(errors_of_95_percent(1000), 1.962, 0.001);
+  const std::pair<size_t, double> in_tables[] = {{2, 12.706}, {3, 4.303},  {8, 2.365},
+                                                 {11, 2.228}, {12, 2.201}, {1000, 1.962}};
+  for (const auto& [samples, errors] : in_tables) {
+    EXPECT_NEAR(errors_of_95_percent(samples), errors, 0.0005) << samples;
+  }
+  EXPECT_NEAR(chance_of(-3.499, 8), 0.01, 1e-5);
+  EXPECT_EQ(chance_of(9, 1), 1);
+}
+
+Samples around(double mean) { return {mean - 2, mean - 1, mean, mean + 1, mean + 2}; }
+
+TEST(FindingTest, SaysTheIntervalThatDecides) {
+  const Samples zeros(5, 0.0);
+  EXPECT_EQ(larger("a", around(4), zeros).interval.en, "difference 2.037 … 5.963");
+  EXPECT_EQ(at_least("a", 1, around(4)).interval.en, "2.037 … 5.963");
+  EXPECT_TRUE(at_least("a", 1, zeros).interval.empty());
+  EXPECT_TRUE(exact("a", 1, 1).interval.empty());
+  EXPECT_EQ(section_of({at_least("a", 1, around(4))}).reason().en,
+            "a: predicted at least 1, measured 4 ± 1.6 (95 %: 2.037 … 5.963).");
+}
+
+// By chance they are so clear once in 500 cases, and twice once in 33. 0.03 is at most 0.05, the
+// bound of the last finding, and not 0.025, that of the last but one.
+TEST(FindingTest, AmongMoreFindingsOneHasToBeClearer) {
+  const Samples zeros(5, 0.0);
+  const Finding clear = larger("a", around(5), zeros), less = larger("b", around(2.3), zeros),
+                mean = at_least("c", 1, around(3.3));
+  const auto results_of = [](const std::vector<std::vector<Finding>>& sections) {
+    Report report = {.name = "r", .question = ""};
+    for (const auto& findings : sections) report.sections.push_back(section_of(findings));
+    report.correct_for_chance();
+    std::vector<FindingResult> results;
+    for (const Section& section : report.sections) {
+      for (const Finding& each : section.findings) results.push_back(each.result);
+    }
+    return results;
+  };
+  using Results = std::vector<FindingResult>;
+  EXPECT_EQ(results_of({{less}, {clear, exact("d", 1, 1)}}),
+            (Results{FindingResult::kAgrees, FindingResult::kAgrees, FindingResult::kAgrees}));
+  EXPECT_EQ(results_of({{less}, {clear, mean}}),
+            (Results{FindingResult::kNotSeen, FindingResult::kAgrees, FindingResult::kUndecided}));
 }
 
 TEST(StatisticsTest, DeviationAndErrorAreOfASample) {
@@ -246,6 +284,7 @@ TEST(StatisticsTest, NumbersAreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(format_number(0.00099), "9.9e-04");
   EXPECT_EQ(format_samples(Samples{21, 257.2}), "139.1 ± 167");
   EXPECT_EQ(format_samples(Samples{7.69, 8}), "7.845 ± 0.22");
+  EXPECT_EQ(format_samples(Samples{1, 1}), "1");
   EXPECT_EQ(format_number(2.5, Unit::kLoss), "2.5000");
   EXPECT_EQ(format_number(3.12e-5, Unit::kLoss), "3.1e-05");
   EXPECT_EQ(format_samples(Samples{0.9999, 0.9999}, Unit::kShare), "99.9 ± 0.0 %");
@@ -272,6 +311,7 @@ TEST(ReportTest, JsonHasWhatTheTextSays) {
   EXPECT_EQ(section["verdict_text"], "holds if a < b");
   EXPECT_EQ(section["findings"][1]["result"], "disagrees");
   EXPECT_EQ(section["findings"][1]["role"], "beyond the condition");
+  EXPECT_EQ(section["findings"][1]["interval"], "");
   EXPECT_EQ(section["figures"][0]["series"][0]["y"][0], 3);
   EXPECT_TRUE(section["figures"][0]["series"][0]["y"][1].is_null());
   EXPECT_EQ(section["figures"][0]["levels"][0]["y"], 0.25);

@@ -258,14 +258,20 @@ def test_the_slider_of_sinusoids_is_right():
                        f"t = {t}")
 
 
-def test_the_slider_of_the_window_is_right():
-    for r in (0, 1, 5, 23):
-        pairs = sum(abs(i - j) <= r for i in range(24) for j in range(24))
-        found = slide("cost", "window", r)
-        expect_numbers(found, {"pairs": pairs, "by the formula": 24 * (2 * r + 1) - r * (r + 1),
-                               "share": pairs / 24**2, "reach": min(23, 3 * r)}, f"r = {r}")
-        cells = browser.script("return document.querySelectorAll('.slider svg [style*=\"--share: 60.0%\"]').length")
-        expect_equal(cells, pairs, f"r = {r}: cells in colour")
+def test_a_map_is_covered_until_the_reader_bets():
+    browser.open_page(lab_pages() / "cost.html")
+    found = browser.script("""
+        const box = [...document.querySelectorAll(".where")].find((each) => each.checkVisibility());
+        const [across, down] = box.querySelectorAll("input"), told = [box.classList.contains("covered")];
+        across.value = across.max;
+        across.dispatchEvent(new Event("input"));
+        down.value = 0;
+        down.dispatchEvent(new Event("input"));
+        box.querySelector("button").click();
+        const cell = box.querySelector(".point");
+        return [...told, box.classList.contains("covered"), box.querySelectorAll("button").length, cell.textContent,
+                cell.className, box.querySelector("output").textContent, box.querySelector("p .in-en").textContent];""")
+    expect_equal(found, [True, False, 0, "✓", "agrees point", "n = 1024, d = 16", "It holds here."], "the map")
 
 
 def executed() -> Path:
