@@ -50,8 +50,9 @@ absl::StatusOr<NotePart> take_part(std::string& line) {
   const std::pair<std::string, std::string> names = absl::StrSplit(name, absl::MaxSplits('.', 1));
   NotePart part = {.plain = line.substr(0, mark), .lab = names.first, .section = names.second};
   absl::StripTrailingAsciiWhitespace(&part.plain);
-  const size_t begin = last_sentence(part.plain);
-  part.sentence = std::string(absl::StripAsciiWhitespace(part.plain.substr(begin)));
+  const size_t begin =
+      std::min(part.plain.find_first_not_of(' ', last_sentence(part.plain)), part.plain.size());
+  part.sentence = part.plain.substr(begin);
   part.plain.resize(begin);
   line.erase(0, end + 1);
   if (part.sentence.find_first_not_of("#->*. ") == std::string::npos) {

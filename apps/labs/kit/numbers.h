@@ -40,7 +40,7 @@ double largest_of(const Tensor& x);  // of the magnitudes; a NaN, where there is
 double variance_of(const Tensor& x);
 double median_of(std::vector<double> numbers);
 double median_share_of_rows(const Tensor& part, const Tensor& whole);  // |row| / |row|
-// Of each row of the last axis the place of its largest number: the answers of logits.
+// The place of the largest number of each row, along the last axis: the answers of logits.
 std::vector<int64_t> places_of_largest(const Tensor& x);
 double count_not_zero(const Tensor& x);
 // The share of the pairs of columns in a row that `a` puts into the same order as `b`.

@@ -113,8 +113,8 @@ std::string sections_of(const Report& report, Language language, const std::stri
     absl::StrAppend(&html, "<li>", link_to(address_of(report, section), section.places()), " ",
                     badge_html(section.verdict(), language));
     if (section.verdict() == ClaimVerdict::kHoldsIf) {
-      absl::StrAppend(&html, "<span class=\"soft\">", escaped(section.verdict_text().in(language)),
-                      "</span>");
+      const Text condition = say("verdict.if", section.condition());
+      absl::StrAppend(&html, "<span class=\"soft\">", escaped(condition.in(language)), "</span>");
     }
     html += "</li>\n";
   }

@@ -139,7 +139,7 @@ TEST_F(LabVerbTest, ANoteOfOnesOwnHasTheVerdictsBesideItsSentences) {
       "# Products\nFirst. An angle, <so to say>. {lab: similarity.angle} And {lab: similarity}\n");
   expect_success(qkv({"lab", "--note", "my.md", "--out", "pages"}));
   const std::string page = in("pages/index.html");
-  EXPECT_THAT(page, HasSubstr("First. <mark>An angle, &lt;so to say&gt;.</mark><mark>And</mark>"));
+  EXPECT_THAT(page, HasSubstr("First. <mark>An angle, &lt;so to say&gt;.</mark> <mark>And</mark>"));
   EXPECT_THAT(page, HasSubstr("<a href=\"similarity.html#angle\">A18</a>"));
   const auto links = [&](const std::string& to) {
     size_t count = 0;

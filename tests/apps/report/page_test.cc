@@ -175,7 +175,7 @@ TEST(IndexTest, HasTotalsAndLinksToEverySection) {
        {"<span class=\"holds\" style=\"flex: 2\">2</span>",
         "<span class=\"holds-if\" style=\"flex: 1\">1</span>", "<a href=\"example.html\">example",
         "<a href=\"example.html#force\">A1</a>", "<a href=\"example.html#other\">B1, B2</a>",
-        "<a href=\"note-A.html\">", "<a href=\"note-B.html\">", "holds if a &lt; b",
+        "<a href=\"note-A.html\">", "<a href=\"note-B.html\">", ">a &lt; b</span>",
         "A1: line 1 of the note A, ", "<div class=\"formula\">a &lt; b</div>",
         "<p class=\"soft\">Strictly.</p>", "<td>less<p class=\"soft\">less.cc</p>"}) {
     place_of(page, part);
