@@ -1,12 +1,12 @@
 # The style and the script of the pages of `qkv lab` as a source file, and the lines of examples/steps.cc that the
-# pages show: cmake -D output=FILE -D folder=FOLDER -D example=FILE -P THIS.
+# pages show: cmake -D output=FILE -D folder=FOLDER -D example=FILE -D esbuild=PROGRAM -P THIS.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/literal.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
 
-bundle_script(script)
+bundle(${folder}/main.js script)
+bundle(${folder}/style.css style)
 string(SHA256 digest "${script}")
-file(READ ${folder}/style.css style)
 file(WRITE ${output} "#include \"apps/report/writers/page_files.h\"\n\nnamespace qkv {\n\n")
 literal(kReportStyle "${style}")
 literal(kReportScript "${script}")

@@ -13,7 +13,7 @@ file(GLOB_RECURSE report_files CONFIGURE_DEPENDS apps/report/page/*)
 set(report_source ${CMAKE_CURRENT_BINARY_DIR}/report_page_files.cc)
 add_custom_command(OUTPUT ${report_source} VERBATIM
   COMMAND ${CMAKE_COMMAND} -D output=${report_source}
-          -D folder=${CMAKE_CURRENT_SOURCE_DIR}/apps/report/page
+          -D folder=${CMAKE_CURRENT_SOURCE_DIR}/apps/report/page -D esbuild=${QKV_ESBUILD}
           -D example=${CMAKE_CURRENT_SOURCE_DIR}/examples/steps.cc
           -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/report_page.cmake
   DEPENDS ${report_files} apps/report/texts/texts.js examples/steps.cc cmake/report_page.cmake cmake/bundle.cmake

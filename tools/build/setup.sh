@@ -5,7 +5,7 @@
 # The compiler, the build tools and the libraries, as Debian and Ubuntu call them.
 # (Debian 12's oneDNN asks CMake for OpenCL, which its package does not pull in.)
 packages=(
-  g++ cmake ninja-build
+  g++ cmake ninja-build esbuild
   libdnnl-dev ocl-icd-opencl-dev
   libabsl-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev
   zlib1g-dev libpng-dev libturbojpeg0-dev libutf8proc-dev
@@ -167,14 +167,14 @@ install_packages() {
 # Not Debian or Ubuntu: there is no package manager to ask, but CMake will say which library it misses.
 ensure_tools_elsewhere() {
   local tool
-  for tool in c++ cmake ninja; do
+  for tool in c++ cmake ninja esbuild; do
     command -v "$tool" >/dev/null || { say_what_to_install && die "there is no $tool here"; }
   done
 }
 
 say_what_to_install() {
   say "qkv installs what it needs on Debian and Ubuntu only. Install this here, and run again:"
-  say "  a C++20 compiler with OpenMP, CMake 3.25 or newer, Ninja, and the libraries oneDNN (dnnl),"
+  say "  a C++20 compiler with OpenMP, CMake 3.25 or newer, Ninja, esbuild, and the libraries oneDNN (dnnl),"
   say "  Abseil, cxxopts, toml++, nlohmann/json, xxHash, zlib, libpng, libjpeg-turbo, utf8proc, and"
   say "  for the tests GoogleTest."
   say "  Debian calls them ${packages[*]} ${test_packages[*]}"
