@@ -180,7 +180,7 @@ Json meta_of(const Recording& recording, const Lesson& lesson) {
   meta["begin"] = {{"layer", lesson.layer},
                    {"head", lesson.head},
                    {"position", lesson.position},
-                   {"step", lesson.begins_at_place ? "softmax" : "glance"}};
+                   {"step", lesson.begins_at_place ? "softmax" : "opening"}};
   for (const TapeValue& value : recording.tape.values) {
     const Array& array = value.tensor.array();
     if (value.computed || value.parameter || array.dtype() != DType::i64) continue;

@@ -203,6 +203,7 @@ interface State {
   style?: string;
   at?: string;
   slide?: string | null;
+  scene?: string | null;
   learn?: string | null;
   case?: string | null;
   guess?: string | null;

@@ -53,6 +53,7 @@ export function flowOf(app) {
       element("span", { text: say("flow.arcs") }),
     ]),
     line,
+    element("p", { class: "flow-names", text: say("flow.names") }),
   );
 }
 

@@ -1,6 +1,5 @@
 // At a glance: each head of each layer as two small maps, P and its gradient.
 import { selectElement } from "../frame/elements.js";
-import { learningOf } from "../frame/learning.js";
 import { flowOf } from "./flow.js";
 import { element } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -25,7 +24,6 @@ export const glanceChapter = {
       textOf(app),
       flowOf(app),
       partNote(lesson),
-      learningOf(app),
       element("p", { class: "glance-legend" }, withTerms(app, say("glance.legend"))),
       lesson.shownLayers.map((path) => layerRow(app, path, largestShare(lesson))),
     );

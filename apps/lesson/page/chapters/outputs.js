@@ -1,5 +1,4 @@
 // What attention gives: the weighted sum of each head, the heads side by side, and the mixture of these.
-import { arcsOf } from "./arcs.js";
 import { linearShown, ofQuantity, partsOfLinear, partsOfScores, sequencePart } from "./parts.js";
 import { hiddenCellsStopAtSoftmax } from "../lesson/premises.js";
 
@@ -14,7 +13,6 @@ export const sumChapter = {
     const { layer, queries, keys } = facts;
     const { weights } = partsOfScores(facts);
     return {
-      drawing: arcsOf,
       layout: {
         kind: "product",
         left: weights,

@@ -136,7 +136,7 @@ export class App {
     const wasAt = this.scrolled ?? zones.step.scrollTop;
     this.shownStep = lesson.step.id;
     this.setLooks(document.documentElement);
-    zones.header.replaceChildren(...header(this));
+    this.showHeader();
     const labels = { chapters: "page.chapters", step: "page.the_step", cell: "page.this_cell", switches: "page.switches" };
     for (const [name, label] of Object.entries(labels)) zones[name].setAttribute("aria-label", say(label));
     zones.chapters.replaceChildren(chapterList(this));
@@ -145,6 +145,10 @@ export class App {
     else this.showStep();
     if (wasAt > 0) this.scrollTo(isSameStep ? wasAt : 0);
     giveFocusBack();
+  }
+
+  showHeader() {
+    this.zones.header.replaceChildren(...header(this));
   }
 
   scrollTo(top) {
@@ -212,11 +216,22 @@ export class App {
     const { state } = this.lesson;
     const now = state.cell;
     if (now?.key === cell.key && now.row === cell.row && now.column === cell.column) return;
-    this.lesson.state = { ...state, cell };
+    this.note({ cell });
+    this.showCell();
+  }
+
+  // Another step of learning. The drawing that asks for it shows it by itself.
+  learn(steps) {
+    this.note({ learn: steps > 0 ? String(steps) : null });
+    this.retape();
+  }
+
+  // A change of the state for which nothing is drawn anew.
+  note(changes) {
+    this.lesson.state = { ...this.lesson.state, ...changes };
     clearTimeout(this.addressTimer);
     const write = () => setAddress(writeAddress(this.lesson.state), { replace: true });
     this.addressTimer = setTimeout(write, addressDelay); // browsers do not like to be told of every key
-    this.showCell();
   }
 
   showCell() {

@@ -1,4 +1,5 @@
-// Learning by hand: a button makes a step of gradient descent, and every chapter shows the moved numbers.
+// Learning by hand: a button makes a step of gradient descent, another one step after the other, and every chapter
+// shows the moved numbers.
 import { buttonElement, sectionElement } from "./elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
@@ -7,13 +8,61 @@ import { say } from "../texts/say.js";
 const rates = { least: -2, most: 2 }; // powers of ten
 const learningChart = { width: 220, height: 64, inset: 6 };
 
-export function learningOf(app) {
+const roundedRate = (rate) => Number(rate.toPrecision(2));
+
+// {root, step(), run()}, or null; moved(isRunning) is called after each step.
+export function learningOf(app, moved) {
   const { lesson } = app;
-  const { learning } = lesson;
-  if (!learning) return null;
-  const { steps, rate } = learning;
-  const go = (changes) => app.go(changes, { replace: true });
-  const button = (text, changes, disabled) => buttonElement(text, () => go(changes), { disabled });
+  if (!lesson.learning) return null;
+  const { rate, most } = lesson.learning;
+  const told = element("p", { role: "status" });
+  const curve = curveOf();
+  const to = (steps) => {
+    app.learn(steps);
+    show();
+    moved(isRunning());
+  };
+  const step = () => to(lesson.learning.steps + 1);
+
+  // One step a frame, until it is stopped, or there is none left, or it is not shown any more.
+  let running = false;
+  const isRunning = () => running;
+  const run = (wanted) => {
+    running = wanted;
+    show();
+    if (wanted) requestAnimationFrame(frame);
+    else app.showHeader();
+  };
+  const frame = () => {
+    if (!running || !root.isConnected) return;
+    if (lesson.learning.steps === most) return run(false);
+    step();
+    requestAnimationFrame(frame);
+  };
+
+  const stepButton = buttonElement(say("learning.step"), () => {
+    step();
+    app.showHeader();
+  });
+  const runButton = buttonElement("", () => run(!running), { class: "run" });
+  const startButton = buttonElement(say("learning.start"), () => {
+    running = false;
+    to(0);
+    app.showHeader();
+  });
+  const scrub = element("input", {
+    type: "range",
+    min: 0,
+    step: 1,
+    "aria-label": say("learning.scrub"),
+    on: {
+      input: () => {
+        running = false;
+        to(scrub.valueAsNumber);
+      },
+      change: () => app.showHeader(),
+    },
+  });
   const slider = element("input", {
     type: "range",
     min: rates.least,
@@ -22,51 +71,68 @@ export function learningOf(app) {
     value: Math.log10(rate),
     "aria-label": say("learning.rate"),
     "aria-valuetext": shortNumber(rate),
-    on: { change: () => go({ rate: String(roundedRate(10 ** slider.valueAsNumber)) }) },
+    on: { change: () => app.go({ rate: String(roundedRate(10 ** slider.valueAsNumber)), learn: null }, { replace: true }) },
   });
-  return sectionElement(
+  const show = () => {
+    const { steps, descent } = lesson.learning;
+    stepButton.disabled = running || steps >= most;
+    runButton.disabled = steps >= most;
+    startButton.disabled = steps === 0;
+    runButton.textContent = running ? `■ ${say("learning.stop")}` : `▶ ${say("learning.run")}`;
+    scrub.max = String(descent.points.length - 1);
+    scrub.value = String(steps);
+    scrub.setAttribute("aria-valuetext", String(steps));
+    told.textContent = toldOf(lesson.learning);
+    curve.show(lesson.learning);
+  };
+  const root = sectionElement(
     "learning",
     say("learning.title"),
     element(
       "div",
       { class: "learning-controls" },
-      button(say("learning.step"), { learn: String(steps + 1) }, steps >= lesson.mostSteps),
-      button(say("learning.start"), { learn: null }, steps === 0),
+      stepButton,
+      runButton,
+      startButton,
+      element("label", {}, `${say("learning.steps")} `, scrub),
       element("label", {}, `η = ${shortNumber(rate)} `, slider),
     ),
-    element("div", { class: "learning-told" }, element("p", { role: "status", text: toldOf(learning) }), curveOf(learning)),
+    element("div", { class: "learning-told" }, told, curve.root),
   );
+  show();
+  return { root, step, run };
 }
 
-const roundedRate = (rate) => Number(rate.toPrecision(2));
-
 // What the last step did, beside what its gradient said.
-function toldOf({ steps, rate, losses, squares }) {
-  const now = steps > 0 ? steps - 1 : 0;
-  const predicted = shortNumber(rate * squares[now]);
+function toldOf({ steps, rate, descent: { points } }) {
+  const predicted = shortNumber(rate * points[Math.max(0, steps - 1)].square);
   if (steps === 0) return say("learning.before", { predicted });
-  const [before, after] = [losses[steps - 1], losses[steps]];
+  const [before, after] = [points[steps - 1].loss, points[steps].loss];
   const fall = before - after;
   const told = { step: steps, predicted, before: shortNumber(before), after: shortNumber(after), fall: shortNumber(fall) };
   if (!Number.isFinite(after)) return say("learning.lost", told);
   return say(fall > 0 ? "learning.fell" : "learning.rose", told);
 }
 
-// The loss after each step.
-function curveOf({ steps, losses }) {
-  if (steps === 0) return null;
+// {root, show(learning)}: the loss after each step, and where it is now.
+function curveOf() {
   const { width, height, inset } = learningChart;
-  const finite = losses.filter(Number.isFinite);
-  const [low, high] = [Math.min(...finite), Math.max(...finite)];
-  const x = (i) => inset + ((width - 2 * inset) * i) / steps;
-  const y = (loss) => height - inset - ((height - 2 * inset) * (loss - low)) / (high - low || 1);
-  const points = losses.map((loss, i) => [x(i), y(loss)]).filter((at) => at.every(Number.isFinite));
-  return svgElement(
-    "svg",
-    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("learning.curve", { steps, loss: fullNumber(losses.at(-1)) }) },
-    svgElement("polyline", { points: points.map((at) => at.map((c) => c.toFixed(1)).join(",")).join(" ") }),
-    points.map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5 })),
-  );
+  const line = svgElement("polyline");
+  const now = svgElement("circle", { r: 3 });
+  const root = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, line, now);
+  const show = ({ steps, descent: { points } }) => {
+    const losses = points.map(({ loss }) => loss);
+    const finite = losses.filter(Number.isFinite);
+    const [low, high] = [Math.min(...finite), Math.max(...finite)];
+    const x = (i) => inset + ((width - 2 * inset) * i) / Math.max(1, losses.length - 1);
+    const y = (loss) => height - inset - ((height - 2 * inset) * (loss - low)) / (high - low || 1);
+    const at = losses.map((loss, i) => [x(i), y(loss)]).filter((each) => each.every(Number.isFinite));
+    line.setAttribute("points", at.map((each) => each.map((c) => c.toFixed(1)).join(",")).join(" "));
+    now.setAttribute("cx", String(x(steps)));
+    now.setAttribute("cy", String(Number.isFinite(losses[steps]) ? y(losses[steps]) : inset));
+    root.setAttribute("aria-label", say("learning.curve", { steps, loss: fullNumber(losses[steps]) }));
+  };
+  return { root, show };
 }
 
 // Above every chapter, while its numbers are those after some steps.

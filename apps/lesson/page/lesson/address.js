@@ -1,6 +1,6 @@
 // The address of a state: #layer=…&step=…&head=…&cell=dS.3.1&lang=zh.
 
-const plainNames = ["layer", "step", "lang", "theme", "zoom", "style", "break", "form", "at", "route", "slide", "learn", "rate", "case", "guess", "trail", "prompt"];
+const plainNames = ["layer", "step", "lang", "theme", "zoom", "style", "break", "form", "at", "route", "slide", "scene", "learn", "rate", "case", "guess", "trail", "prompt"];
 
 export function readAddress(hash) {
   const found = {};

@@ -27,17 +27,19 @@ export class Lesson {
     this.chaptersOfLayer = new Map();
     this.placesOf = new Map();
     this.coveredOnStage = null;
-    this.comparedHead = undefined; // beside the one that is open
     this.planted = null; // the name of a mistake
-    this.learning = null; // {steps, rate, tape, losses, squares}, see retape.js
-    this.mostSteps = 100; // of learning by hand
+    this.start = null; // {tape, descent, …}: where learning begins, see retape.js
+    this.learning = null; // {steps, most, rate, descent}
     this.begin = beginOf(document, this.layers);
     /** @type {State} */
     this.state = { ...this.begin, zoom: "fit" };
   }
 
   get chapters() {
-    const { layer } = this.state;
+    return this.chaptersOf(this.state.layer);
+  }
+
+  chaptersOf(layer) {
     if (!this.chaptersOfLayer.has(layer)) {
       this.chaptersOfLayer.set(layer, this.stepsNow(layer));
     }
@@ -249,7 +251,7 @@ const isIn = (path, part) => !part || path === part || path.startsWith(`${part}.
 // Where the document wants the page to open.
 /** @param {LessonDocument} document @param {string[]} layers */
 function beginOf({ meta: { begin = {} } }, layers) {
-  const { layer = layers[0], head = 0, position = 0, step = "glance" } = begin;
+  const { layer = layers[0], head = 0, position = 0, step = "opening" } = begin;
   const cell = step === "softmax" ? { key: "P", row: position, column: 0 } : null;
   return { layer, head, step, cell };
 }

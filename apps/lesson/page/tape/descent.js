@@ -1,18 +1,41 @@
 // Steps of gradient descent, computed in the page: W ← W − η dW for every parameter.
 
-// {tape, losses, squares}: the tape after `steps` steps; of each tape on the way its loss, and ‖dW‖² over all
-// parameters. To first order a step lowers the loss by η ‖dW‖².
-/** @param {Tape} tape @param {number} steps @param {number} rate */
-export function descended(tape, steps, rate) {
-  const losses = [tape.loss()];
-  const squares = [squareOfGradients(tape)];
-  let at = tape;
-  for (let step = 0; step < steps; step++) {
-    at = at.changed({ values: steppedParameters(at, rate) });
-    losses.push(at.loss());
-    squares.push(squareOfGradients(at));
+// Each step is made once; of those before the last the parameters are kept. To first order a step lowers the loss by
+// η ‖dW‖², with ‖dW‖² over all parameters.
+export class Descent {
+  /** @param {Tape} tape @param {number} rate */
+  constructor(tape, rate) {
+    this.rate = rate;
+    /** @type {{ parameters: Map<number, Tensor>, loss: number, square: number }[]} */
+    this.points = [];
+    const now = parametersOf(tape).map(({ value }) => /** @type {[number, Tensor]} */ ([value, tape.values[value]]));
+    this.add(tape, new Map(now));
   }
-  return { tape: at, losses, squares };
+
+  /** @param {Tape} tape @param {Map<number, Tensor>} parameters */
+  add(tape, parameters) {
+    this.last = tape;
+    this.points.push({ parameters, loss: tape.loss(), square: squareOfGradients(tape) });
+  }
+
+  // The tape after so many steps.
+  /** @param {number} steps */
+  tapeAt(steps) {
+    while (this.points.length <= steps) {
+      const values = steppedParameters(this.last, this.rate);
+      this.add(this.last.changed({ values }), values);
+    }
+    return steps === this.points.length - 1 ? this.last : this.last.changed({ values: this.points[steps].parameters });
+  }
+}
+
+const mostKept = 1e7; // numbers, of all steps
+
+// How many steps can be made.
+/** @param {Tape} tape */
+export function mostSteps(tape) {
+  const size = parametersOf(tape).reduce((sum, { value }) => sum + tape.values[value].data.length, 1);
+  return Math.min(300, Math.floor(mostKept / size));
 }
 
 /** @param {Tape} tape */

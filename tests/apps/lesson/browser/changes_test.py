@@ -277,7 +277,7 @@ LEARNING = """return {
   told: document.querySelector(".learning [role=status]")?.textContent ?? null,
   note: document.querySelector(".learning-note")?.textContent ?? "",
   loss: document.getElementById("lesson").app.lesson.tape.loss(),
-  losses: document.getElementById("lesson").app.lesson.learning?.losses ?? [],
+  losses: document.getElementById("lesson").app.lesson.learning?.descent.points.map(({ loss }) => loss) ?? [],
 };"""
 
 
@@ -288,7 +288,7 @@ def test_a_small_step_lowers_the_loss_as_its_gradient_says():
                    for index, value in enumerate(document.values)
                    if value["kind"] == "parameter" and value.get("gradient") is not None}
         predicted = 1e-4 * math.fsum(x * x for _, slopes in learned.values() for x in slopes)
-        page = Page(lesson, step="glance", rate="0.0001", learn="1")
+        page = Page(lesson, step="opening", rate="0.0001", learn="1")
         shown = browser.script(LEARNING)
         fall = shown["losses"][0] - shown["losses"][1]
         expect(math.isclose(fall, predicted, rel_tol=0.02), f"{lesson.name}: the loss fell by {fall}, not {predicted}")
@@ -302,7 +302,7 @@ def test_a_small_step_lowers_the_loss_as_its_gradient_says():
 
 
 def test_steps_follow_each_other_and_are_taken_back():
-    page = Page(engine.three_words(), step="glance")
+    page = Page(engine.three_words(), step="opening")
     start = browser.script(LEARNING)
     expect("A step moves every parameter" in start["told"] and not start["note"], f"before the first step: {start}")
     shares = page.call("computed")["named"]["blocks.0.attention.weights"]["numbers"]
@@ -318,9 +318,9 @@ def test_steps_follow_each_other_and_are_taken_back():
     expect_equal(shown["loss"], losses[3], "the same address gives the same loss")
     browser.script("document.querySelector('.learning-note').click()")
     expect_equal(browser.script(LEARNING)["loss"], start["loss"], "taken back")
-    page.go(step="glance", rate="100", learn="1")
+    page.go(step="opening", rate="100", learn="1")
     shown = browser.script(LEARNING)
     expect(shown["loss"] > shown["losses"][0] and "η is too large" in shown["told"], f"with η = 100: {shown}")
     expect(not page.call("badMarks"), "what holds for every number does not hold any more")
-    Page(engine.deep_text(), step="glance", learn="2")
+    Page(engine.deep_text(), step="opening", learn="2")
     expect_equal(browser.script(LEARNING)["told"], None, "learning of a part")

@@ -8,46 +8,9 @@ import engine
 from page import Page
 from report import expect, expect_equal, expect_near
 
-LAYER = "blocks.1.attention"
-
 
 def numbers_in(text: str) -> list:
     return [float(each.replace("−", "-")) for each in re.findall(r"(?<![\w\[,])−?\d+(?:\.\d+)?(?:e−?\d+)?", text)]
-
-
-ARCS = """const width = (path) => Number(path.getAttribute("stroke-width"));
-return pageTests.all(".arcs figure").map((figure) => ({
-  shares: pageTests.all("path.share", figure).map(width),
-  more: pageTests.all("path.more", figure).length, less: pageTests.all("path.less", figure).length,
-  chosen: pageTests.all(".query", figure).findIndex((name) => name.classList.contains("chosen")),
-}));"""
-
-
-def test_lines_are_as_thick_as_the_shares_of_two_heads():
-    browser.resize(1440, 900)
-    lesson = engine.decoder()
-    page = Page(lesson, layer=LAYER, step="sum", head=0)
-    weights = f"{LAYER}.weights"
-    all_heads = lesson.document.numbers(lesson.document.named[weights]), lesson.document.gradient(weights)
-    for query in (5, 3):
-        if query != 5:
-            browser.script(f"pageTests.all('.arcs .query')[{query}].dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
-        for head, drawn in enumerate(browser.script(ARCS)):
-            begin = (head * 6 + query) * 6
-            p, dp = (numbers[begin:begin + 6] for numbers in all_heads)
-            shares = [share for share in p if share > 0]
-            expect_equal(len(drawn["shares"]), len(shares), f"head {head}, query {query}: lines")
-            for width, share in zip(drawn["shares"], shares):
-                expect(math.isclose(width, 12 * share, rel_tol=1e-9) or width == 0.4, f"head {head}: {width} for {share}")
-            wishes = [-x for x, share in zip(dp, p) if share > 0]
-            expect_equal((drawn["more"], drawn["less"]), (sum(x > 0 for x in wishes), sum(x <= 0 for x in wishes)),
-                         f"head {head}, query {query}: wishes")
-            expect_equal(drawn["chosen"], query, f"head {head}: the query that is marked")
-    expect("cell=P.3" in page.call("addressNow") or page.cell_name().startswith("P[3,"), "the query is not in the panel")
-    page = Page(engine.three_words(), step="sum", form="model.num_heads=1")
-    page.call("forms")
-    page.go(step="sum", form="model.num_heads=1")
-    expect_equal(len(browser.script(ARCS)), 1, "panels of one head")
 
 
 BUDGET = """const box = (each) => ["x", "y", "width", "height"].map((name) => Number(each.getAttribute(name)));

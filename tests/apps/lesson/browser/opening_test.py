@@ -75,11 +75,11 @@ def test_a_page_opens_at_the_query_that_was_asked_for():
     expect_equal(page.cell_name(), None, "a cell at another step")
 
 
-def test_a_trained_model_begins_at_a_glance_and_at_its_sharpest_head():
+def test_a_trained_model_begins_with_the_opening_and_at_its_sharpest_head():
     """The rows of P there have the least entropy, as a share of the most that they could have."""
     for lesson in (engine.decoder(), engine.encoder_decoder()):
         browser.leave()
-        expect_equal(Page(lesson).shown_step(), "glance", f"{lesson.name}: where nothing was asked for")
+        expect_equal(Page(lesson).shown_step(), "opening", f"{lesson.name}: where nothing was asked for")
         flatness = {}
         for layer in lesson.document.meta["layers"]:
             value = lesson.document.named[f"{layer}.weights"]
