@@ -22,7 +22,6 @@ import { logitsChapter, lossChapter } from "./loss.js";
 import { finalNormChapter, normAfterChapter, normChapter, secondNormAfterChapter, secondNormChapter } from "./norms.js";
 import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
 import { openingChapter } from "./opening/view.js";
-import { prologueChapter } from "./prologue.js";
 import { headsChapter, keyChapter, queryChapter, valueChapter } from "./projections.js";
 import { residualChapter, secondResidualChapter } from "./residuals.js";
 import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter, softmaxChapter } from "./scores.js";
@@ -30,7 +29,7 @@ import { trainingChapter } from "./training.js";
 import { sequenceNames, vocabularyNames } from "../lesson/sequences.js";
 
 const groups = {
-  model: [openingChapter, glanceChapter, prologueChapter],
+  model: [openingChapter, glanceChapter],
   input: [embeddingChapter, ledgerOfInputChapter, normChapter],
   projections: [ledgerOfMemoryChapter, ledgerChapter, queryChapter, keyChapter, valueChapter, headsChapter],
   weights: [scoresChapter, scaleChapter, positionBiasChapter, maskChapter, softmaxChapter],

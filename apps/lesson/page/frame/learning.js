@@ -35,7 +35,10 @@ export function learningOf(app, moved) {
   };
   const frame = () => {
     if (!running || !root.isConnected) return;
-    if (lesson.learning.steps === most) return run(false);
+    if (lesson.learning.steps === most) {
+      run(false);
+      return;
+    }
     step();
     requestAnimationFrame(frame);
   };

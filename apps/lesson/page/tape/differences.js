@@ -6,7 +6,7 @@ const roundingError = 2 ** -53;
 // The loss as a function of one number of a forward value. Only what comes after it, and leads to
 // the loss, runs again. `through`: the one op that reads the number; others see it as it was.
 /** @param {Tape} tape @param {number} value @param {number} index @param {Op} [through] */
-export function lossAlong(tape, value, index, through) {
+function lossAlong(tape, value, index, through) {
   const { program } = tape;
   const toLoss = program.ancestors(program.loss);
   /** @param {Op} op */

@@ -1,16 +1,11 @@
 """What chapters draw and tell is made of the numbers that their matrices have."""
 
 import math
-import re
 
 import browser
 import engine
 from page import Page
 from report import expect, expect_equal, expect_near
-
-
-def numbers_in(text: str) -> list:
-    return [float(each.replace("−", "-")) for each in re.findall(r"(?<![\w\[,])−?\d+(?:\.\d+)?(?:e−?\d+)?", text)]
 
 
 BUDGET = """const box = (each) => ["x", "y", "width", "height"].map((name) => Number(each.getAttribute(name)));
@@ -106,30 +101,6 @@ def test_a_tip_is_moved_by_keys_and_the_scores_follow():
     expect("edit=" in page.call("addressNow"), "the address does not have the edit")
     browser.script(MOVE, 2, "ArrowUp")
     expect(page.rows()["Q"][2][1] > q[1], "a second key does nothing")
-
-
-PROLOGUE = """
-const slider = document.querySelector(".prologue input");
-const before = document.querySelector(".prologue-said").textContent;
-slider.value = Number(slider.value) + arguments[0];
-slider.dispatchEvent(new Event("input"));
-return { before, after: document.querySelector(".prologue-said").textContent };"""
-
-
-def test_the_prologue_tells_by_how_much_the_loss_moves():
-    """Near the point as the tangent says; and that is dQ, as the chapter of queries has it."""
-    lesson = engine.three_words()
-    page = Page(lesson, step="prologue", head=0)
-    small = browser.script(PROLOGUE, 1e-3)
-    [_, loss, slope] = numbers_in(small["before"])
-    expect_equal(round(loss, 2), round(lesson.document.loss, 2), "the loss")
-    [moved, _, _, told, change, _] = numbers_in(small["after"])
-    expect(abs(moved - 1e-3) < 1e-6 and abs(change - told) < 0.02 * abs(told), f"near the point: {small}")
-    [_, _, _, told, change, _] = numbers_in(browser.script(PROLOGUE, 1.5)["after"])
-    expect(abs(change - told) > 0.02 * abs(told), f"far from the point the curve bends: {change}, {told}")
-    page.go(step="query", head=0)
-    steepest = max((x for row in page.rows()["dQ"] for x in row), key=abs)
-    expect(abs(steepest - slope) < 0.01 * abs(slope), f"dQ is {steepest}, the prologue says {slope}")
 
 
 WAY_BACK = """

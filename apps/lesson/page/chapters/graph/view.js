@@ -2,9 +2,8 @@
 // residual stream.
 import { element } from "../../../../report/page/dom.js";
 import { isAccumulation } from "../../tape/layers.js";
-import { opBox, valueBox } from "./boxes.js";
 import { graphOfOps } from "./drawn_graph.js";
-import { drawing } from "./drawing.js";
+import { drawnRows } from "./rows.js";
 import { say } from "../../texts/say.js";
 
 export const graphChapter = {
@@ -43,18 +42,8 @@ function layerDrawing(app) {
     isShown: (value) => lesson.locate(value, 0) !== null,
     gradientOf: (value) => program.facts[value].gradient ?? lesson.anatomy.gradient(value),
   };
-  const { nodes, edges } = graphOfOps(program, opsOfLayer(lesson, program), known);
-  const passesOn = ({ id }) => edges.some(({ to, goesBack }) => to === id && goesBack);
-  const boxes = nodes.map((node) =>
-    node.op ? opBox(app, node, passesOn(node)) : valueBox(app, node),
-  );
-  const label = say("graph.drawn", { layer: lesson.state.layer });
-  const scale = app.isPresenting ? 1.25 : 1;
-  return element(
-    "div",
-    { class: "drawn-layer" },
-    drawing({ id: "layer", boxes, edges, label, scale }),
-  );
+  const graph = graphOfOps(program, opsOfLayer(lesson, program), known);
+  return element("div", { class: "drawn-layer" }, drawnRows(app, graph, say("graph.drawn", { layer: lesson.state.layer })));
 }
 
 // Those of its scope, the norm, and the sum with the residual stream.

@@ -10,7 +10,7 @@ const size = { width: 440, pipe: 132, gap: 22, top: 14, left: 110, right: 270, l
 
 // {root, show(numbers, scene)}
 export function tubesOf(app, guess, first) {
-  const { path, head, row, keys, query } = guess;
+  const { path, head, row, query } = guess;
   const seen = [...first.shares.keys()].filter((j) => first.shares[j] > 0);
   const moving = seen.toSorted((a, b) => Math.abs(first.moves[b]) - Math.abs(first.moves[a]));
   const own = moving.slice(0, seen.length > mostTubes ? mostTubes - 1 : mostTubes).sort((a, b) => a - b);
@@ -29,7 +29,7 @@ export function tubesOf(app, guess, first) {
   );
   const show = ({ shares, wishes, moves }, scene) => {
     const isPipe = scene !== "tubes";
-    const sumOf = (row, group) => group.reduce((sum, j) => sum + row[j], 0);
+    const sumOf = (numbers, group) => group.reduce((sum, j) => sum + numbers[j], 0);
     let y = size.top + (isPipe ? apart / 2 : 0);
     const places = groups.map((group) => {
       const share = sumOf(shares, group);

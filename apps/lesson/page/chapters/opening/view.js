@@ -20,8 +20,9 @@ export const openingChapter = {
   step({ anatomy, document: { meta } }) {
     const guess = meta.part ? null : guessedBy(anatomy);
     if (!guess) return null;
-    const isText = anatomy.at("pixels") === undefined;
-    return { why: `opening.${meta.texts?.source ? "translates" : !isText ? "sees" : guess.guesses > 1 ? "continues" : "sorts"}` };
+    const ofText = guess.guesses > 1 ? "continues" : "sorts";
+    const does = meta.texts?.source ? "translates" : anatomy.at("pixels") === undefined ? ofText : "sees";
+    return { why: `opening.why_${does}` };
   },
   view(app) {
     const guess = guessOf(app.lesson);
@@ -121,8 +122,8 @@ function textOfScene(lesson, { names, target, query, keys }, first, now, scene) 
   const most = p.indexOf(Math.max(...p));
   const mean = shares.reduce((sum, share, j) => sum + (share > 0 ? share * wishes[j] : 0), 0);
   const best = first.moves.indexOf(Math.max(...first.moves));
-  const isStart = lesson.learning.steps === 0;
-  return say(`opening.${scene}${scene === "learn" && !isStart ? "ed" : ""}`, {
+  const told = scene === "learn" && lesson.learning.steps > 0 ? "learned" : scene;
+  return say(`opening.${told}`, {
     most: names[most],
     percent: percent(p[most]),
     right: names[target],
