@@ -15,6 +15,11 @@ std::string inside_element(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
+// What a policy calls a script that may run.
+std::string source_of(const std::string& digest) {
+  return "sha256-" + absl::Base64Escape(absl::HexStringToBytes(digest));
+}
+
 }  // namespace
 
 std::string packed(const std::string& text) {
@@ -30,15 +35,14 @@ std::string packed(const std::string& text) {
 
 std::string lesson_page(const std::string& document, const std::string& variants,
                         const std::string& title, const std::string& language) {
-  // The one script that the page's policy lets run.
-  const std::string digest =
-      "sha256-" + absl::Base64Escape(absl::HexStringToBytes(kPageScriptDigest));
   return absl::StrReplaceAll(kPageHtml, {{"{{title}}", inside_element(title)},
-                                         {"{{digest}}", digest},
+                                         {"{{loader digest}}", source_of(kPageLoaderDigest)},
+                                         {"{{digest}}", source_of(kPageScriptDigest)},
                                          {"{{language}}", language},
                                          {"{{style}}", kPageStyle},
-                                         {"{{texts}}", texts_element("lesson/")},
-                                         {"{{script}}", kPageScript},
+                                         {"{{texts}}", packed(json_of_texts("lesson/"))},
+                                         {"{{script}}", packed(kPageScript)},
+                                         {"{{loader}}", kPageLoader},
                                          {"{{variants}}", variants.empty() ? "" : packed(variants)},
                                          {"{{document}}", packed(document)}});
 }

@@ -17,5 +17,7 @@ extern const std::string kPageHtml;
 extern const std::string kPageStyle;
 extern const std::string kPageScript;        // all modules in one
 extern const std::string kPageScriptDigest;  // its SHA-256, in hexadecimal
+extern const std::string kPageLoader;        // what unpacks it
+extern const std::string kPageLoaderDigest;
 
 }  // namespace qkv

@@ -5,13 +5,17 @@ import { Lesson } from "./lesson/lesson.js";
 import { shortNumber, unpacked } from "./ops/numbers.js";
 import { Tape } from "./tape/tape.js";
 import { say, useLanguage } from "./texts/say.js";
+import { useTexts } from "../../report/texts/texts.js";
 import { readAddress } from "./lesson/address.js";
 
 const mostDifference = 1e-12;
 
+const partOfPage = async (id) => JSON.parse(await unpacked(document.getElementById(id).textContent));
+
 async function start() {
   const root = document.getElementById("lesson");
-  const given = JSON.parse(await unpacked(document.getElementById("document").textContent));
+  const [texts, given] = await Promise.all(["texts", "document"].map(partOfPage));
+  useTexts(texts);
   const address = readAddress(location.hash);
   useLanguage(address.lang ?? (root.dataset.language || (navigator.language?.startsWith("zh") ? "zh" : "en")));
   const tape = new Tape(given).run();

@@ -94,12 +94,17 @@ std::map<std::string, Text> keyed_texts(const std::string& beginning) {
   return texts;
 }
 
-std::string texts_element(const std::string& beginning) {
+std::string json_of_texts(const std::string& beginning) {
   nlohmann::json texts = nlohmann::json::object();
   for (const auto& [key, text] : keyed_texts(beginning)) texts[key] = {text.en, text.zh};
+  return texts.dump();
+}
+
+std::string texts_element(const std::string& beginning) {
   // No text may end the element.
   return absl::StrCat("<script type=\"application/json\" id=\"texts\">",
-                      absl::StrReplaceAll(texts.dump(), {{"<", "\\u003c"}}), "</script>");
+                      absl::StrReplaceAll(json_of_texts(beginning), {{"<", "\\u003c"}}),
+                      "</script>");
 }
 
 Text translated(const std::string& key, const std::vector<Text>& arguments) {

@@ -39,8 +39,9 @@ Text text_of(const TextNode& node, const std::string& owner);
 
 // All texts with keys in the files whose names begin so: "lesson/".
 std::map<std::string, Text> keyed_texts(const std::string& beginning);
-// The same for a page, which apps/report/texts/texts.js reads: an element with {"KEY": [English,
-// 中文]}.
+// The same for a page, which apps/report/texts/texts.js reads: {"KEY": [English, 中文]}; as an
+// element.
+std::string json_of_texts(const std::string& beginning);
 std::string texts_element(const std::string& beginning);
 
 // A text by its key, of apps/report and apps/runs, or by its English, of the tables [words]

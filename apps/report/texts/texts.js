@@ -2,6 +2,10 @@
 
 let textsOfPage = null;
 
+export function useTexts(texts) {
+  textsOfPage = texts;
+}
+
 function allTexts() {
   textsOfPage ??= JSON.parse(document.getElementById("texts").textContent);
   return textsOfPage;

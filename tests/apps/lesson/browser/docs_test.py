@@ -1,6 +1,7 @@
 """What docs/ says of pages: the walks of teaching.md and course.md, at the addresses that a teacher opens, and the
 examples of adding-things.md; what the page's modules must be, and their own tests."""
 
+import base64
 import http.server
 import json
 import math
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 import tomllib
+import zlib
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -163,7 +165,7 @@ def test_the_modules_pass_their_own_tests_in_the_browser():
 
 FENCE = re.compile(r"`apps/lesson/page/([\w/.]+)`[^`]*?:\n\n```js\n(.*?)```", re.S)
 TEXTS = re.compile(r"`apps/lesson/texts/[\w.]+`[^`]*`id`:\n\n```toml\n(.*?)```", re.S)
-ELEMENT = re.compile(r'(<script type="application/json" id="texts">)(.*?)(</script>)', re.S)
+ELEMENT = re.compile(r'(<script type="text/plain" id="texts">)(.*?)(</script>)', re.S)
 
 
 def documentation() -> str:
@@ -199,10 +201,10 @@ def unbundled(page: Path) -> str:
     text = page.read_text(encoding="utf-8")
     (example,) = TEXTS.findall(documentation())
     begin, texts, end = ELEMENT.search(text).groups()
-    known = json.loads(texts)
+    known = json.loads(zlib.decompress(base64.b64decode(texts)))
     for table, parts in tomllib.loads(example).items():
         known.update({f"{table}.{key}": [pair["en"], pair["zh"]] for key, pair in parts.items()})
-    text = ELEMENT.sub(lambda _: begin + json.dumps(known) + end, text)
+    text = ELEMENT.sub(lambda _: begin + base64.b64encode(zlib.compress(json.dumps(known).encode())).decode() + end, text)
     text = re.sub(r"<meta http-equiv[^>]*>", "", text)
     return re.sub(r'<script type="module">.*</script>', '<script type="module" src="lesson/page/main.js"></script>', text,
                   flags=re.S)
