@@ -128,7 +128,7 @@ function placesOf(steps, numbers, isLogarithmic) {
 }
 
 // {root, markAt(i)}
-function sparkline(steps, numbers, { isLogarithmic }) {
+export function sparkline(steps, numbers, { isLogarithmic }) {
   const places = placesOf(steps, numbers, isLogarithmic);
   const points = places
     .filter(({ y }) => y !== null)

@@ -1,12 +1,12 @@
 // Learning by hand: a button makes a step of gradient descent, another one step after the other, and every chapter
 // shows the moved numbers.
 import { buttonElement, sectionElement } from "./elements.js";
-import { element, svgElement } from "../../../report/page/dom.js";
-import { fullNumber, shortNumber } from "../ops/numbers.js";
+import { element } from "../../../report/page/dom.js";
+import { shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
+import { sparkline } from "../chapters/training.js";
 
 const rates = { least: -2, most: 2 }; // powers of ten
-const learningChart = { width: 220, height: 64, inset: 6 };
 
 const roundedRate = (rate) => Number(rate.toPrecision(2));
 
@@ -16,7 +16,7 @@ export function learningOf(app, moved) {
   if (!lesson.learning) return null;
   const { rate, most } = lesson.learning;
   const told = element("p", { role: "status" });
-  const curve = curveOf();
+  const curve = element("div");
   const to = (steps) => {
     app.learn(steps);
     show();
@@ -86,7 +86,9 @@ export function learningOf(app, moved) {
     scrub.value = String(steps);
     scrub.setAttribute("aria-valuetext", String(steps));
     told.textContent = toldOf(lesson.learning);
-    curve.show(lesson.learning);
+    const line = sparkline([...descent.points.keys()], descent.points.map(({ loss }) => loss), { isLogarithmic: false });
+    line.markAt(steps);
+    curve.replaceChildren(line.root);
   };
   const root = sectionElement(
     "learning",
@@ -100,7 +102,7 @@ export function learningOf(app, moved) {
       element("label", {}, `${say("learning.steps")} `, scrub),
       element("label", {}, `η = ${shortNumber(rate)} `, slider),
     ),
-    element("div", { class: "learning-told" }, told, curve.root),
+    element("div", { class: "learning-told" }, told, curve),
   );
   show();
   return { root, step, run };
@@ -115,27 +117,6 @@ function toldOf({ steps, rate, descent: { points } }) {
   const told = { step: steps, predicted, before: shortNumber(before), after: shortNumber(after), fall: shortNumber(fall) };
   if (!Number.isFinite(after)) return say("learning.lost", told);
   return say(fall > 0 ? "learning.fell" : "learning.rose", told);
-}
-
-// {root, show(learning)}: the loss after each step, and where it is now.
-function curveOf() {
-  const { width, height, inset } = learningChart;
-  const line = svgElement("polyline");
-  const now = svgElement("circle", { r: 3 });
-  const root = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, line, now);
-  const show = ({ steps, descent: { points } }) => {
-    const losses = points.map(({ loss }) => loss);
-    const finite = losses.filter(Number.isFinite);
-    const [low, high] = [Math.min(...finite), Math.max(...finite)];
-    const x = (i) => inset + ((width - 2 * inset) * i) / Math.max(1, losses.length - 1);
-    const y = (loss) => height - inset - ((height - 2 * inset) * (loss - low)) / (high - low || 1);
-    const at = losses.map((loss, i) => [x(i), y(loss)]).filter((each) => each.every(Number.isFinite));
-    line.setAttribute("points", at.map((each) => each.map((c) => c.toFixed(1)).join(",")).join(" "));
-    now.setAttribute("cx", String(x(steps)));
-    now.setAttribute("cy", String(Number.isFinite(losses[steps]) ? y(losses[steps]) : inset));
-    root.setAttribute("aria-label", say("learning.curve", { steps, loss: fullNumber(losses[steps]) }));
-  };
-  return { root, show };
 }
 
 // Above every chapter, while its numbers are those after some steps.

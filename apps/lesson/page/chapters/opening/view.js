@@ -84,8 +84,8 @@ function openingOf(app, guess) {
     { class: "opening" },
     readOf(app, guess),
     said,
-    element("div", { class: "opening-board" }, tubes.root, element("p", { class: "opening-way", text: say("opening.way") }), bars.root),
     element("div", { class: "opening-moves" }, back, next, again),
+    element("div", { class: "opening-board" }, tubes.root, element("p", { class: "opening-way", text: say("opening.way") }), bars.root),
     learning.root,
   );
   const { state } = lesson;
