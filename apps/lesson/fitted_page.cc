@@ -11,7 +11,8 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMaxVariantBytes = 300000;
-constexpr int64_t kMinComputedBytes = 100000;    // of computed numbers, to compare
+constexpr int64_t kMinComputedBytes = 100000;  // of computed numbers, to compare
+constexpr int64_t kMaxComputedBytes = 400000;
 constexpr int64_t kMinFramesWithParameters = 4;  // fewer frames than these show no history
 constexpr int64_t kBase64Bytes = 16;             // of 3 numbers in f32, in base64
 
@@ -87,7 +88,9 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
   }
 
   std::string page = page_with(recording, 1);
-  const int64_t limit = std::max(most_bytes, std::ssize(page) + kMinComputedBytes);
+  const int64_t beside = std::ssize(page);
+  const int64_t limit =
+      beside + std::clamp(most_bytes - beside, kMinComputedBytes, kMaxComputedBytes);
   // Packed base64 takes as many bytes as before, or hardly more: trying again uses the room left
   // over in the end.
   int64_t bytes_of_document = std::ssize(lesson_document(recording, lesson, 1));

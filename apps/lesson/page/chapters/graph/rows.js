@@ -2,7 +2,6 @@
 // right, as everywhere on the page. Arcs lead down on the left to who reads, and up on the right as the gradient came.
 import { svgElement } from "../../../../report/page/dom.js";
 import { backwardNames, opTitle, valueLabel } from "./labels.js";
-import { symbolText } from "../../lesson/symbols.js";
 import { say } from "../../texts/say.js";
 
 const sizes = { margin: 150, half: 215, row: 24, withParameters: 40, gap: 8, line: 15, sum: 6.5, kept: 3.5, nearest: 14, each: 5 };
@@ -83,7 +82,7 @@ function keptMark(x, y, ops) {
 const gradientSymbol = ({ symbol, href }) => (href ? `d${symbol}` : `d ${symbol}`);
 
 function linked({ href, symbol }, properties, ...children) {
-  const name = say("graph.link", { symbol: symbolText(symbol) });
+  const name = say("graph.link", { symbol: symbol.replace(/[_{}]/g, "") }); // as it is seen
   return href ? svgElement("a", { href, "aria-label": name, ...properties }, children) : svgElement("g", properties, children);
 }
 
