@@ -305,7 +305,8 @@ def edit(folder: Path, name: str) -> None:
     for words in (["init", "-q"], ["add", "-A", "-f"], ["commit", "-q", "-m", f"before {name}"]):
         git(folder, *words)
     write_new_files(folder, name)
-    print(patch(name) and git(folder, "apply", "--reject", "--whitespace=nowarn", str(HERE / f"{name}.patch"), check=False), end="")
+    if patch(name):
+        print(git(folder, "apply", "--reject", "--whitespace=nowarn", str(HERE / f"{name}.patch"), check=False), end="")
 
 
 def take(folder: Path, name: str) -> None:
