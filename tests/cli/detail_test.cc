@@ -4,12 +4,9 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "framework/io/safetensors.h"
 #include "tests/command_line_fixture.h"
+#include "tests/run_files.h"
 
 namespace qkv {
 namespace {
@@ -25,20 +22,12 @@ class DetailTest : public CommandLineFixture {
   // By step.
   std::map<int, json> lines(const std::string& folder) {
     std::map<int, json> lines;
-    for (const auto text : absl::StrSplit(in(folder + "/metrics.jsonl"), '\n', absl::SkipEmpty())) {
-      const json line = json::parse(std::string(text));
-      lines[line["step"]] = line;
-    }
+    for (const json& line : metrics_in(folder_ / folder)) lines[line["step"]] = line;
     return lines;
   }
 
   std::map<std::string, std::vector<double>> tensors(const std::string& checkpoint) {
-    std::map<std::string, std::vector<double>> tensors;
-    const auto file = read_safetensors(folder_ / checkpoint);
-    EXPECT_TRUE(file.ok()) << file.status();
-    if (!file.ok()) return tensors;
-    for (const auto& [name, array] : file->tensors) tensors[name] = array.to_vector();
-    return tensors;
+    return numbers_in(folder_ / checkpoint);
   }
 };
 

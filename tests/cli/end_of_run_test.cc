@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "framework/io/safetensors.h"
 #include "tests/command_line_fixture.h"
+#include "tests/run_files.h"
 
 namespace qkv {
 namespace {
@@ -23,12 +20,7 @@ class EndOfRunTest : public CommandLineFixture {
   }
 
   Tensors tensors(const std::string& checkpoint) {
-    Tensors tensors;
-    const auto file = read_safetensors(folder_ / (checkpoint + ".safetensors"));
-    EXPECT_TRUE(file.ok()) << file.status();
-    if (!file.ok()) return tensors;
-    for (const auto& [name, array] : file->tensors) tensors[name] = array.to_vector();
-    return tensors;
+    return numbers_in(folder_ / (checkpoint + ".safetensors"));
   }
 };
 
@@ -40,9 +32,9 @@ TEST_F(EndOfRunTest, ASmallerLossGivesPatienceAnew) {
   expect_success(train("whole", settings));
   double best = INFINITY;
   int step = 0, since_best = 0, all_larger = 0, expected = 0, without_reset = 0;
-  for (const auto text : absl::StrSplit(in("whole/metrics.jsonl"), '\n', absl::SkipEmpty())) {
+  for (const json& line : metrics_in(folder_ / "whole")) {
     ++step;
-    const double loss = json::parse(std::string(text))["val_loss"];
+    const double loss = line["val_loss"];
     const bool is_larger = loss >= best;
     since_best = is_larger ? since_best + 1 : 0;
     all_larger += is_larger;
@@ -53,8 +45,7 @@ TEST_F(EndOfRunTest, ASmallerLossGivesPatienceAnew) {
   ASSERT_GT(expected, without_reset);
   settings.push_back(absl::StrCat("train.patience=", kPatience));
   expect_success(train("a", settings));
-  const auto lines = in("a/metrics.jsonl");
-  EXPECT_EQ(std::ranges::count(lines, '\n'), expected);
+  EXPECT_EQ(std::ssize(metrics_in(folder_ / "a")), expected);
 }
 
 // The mean of the weights after each step, in which a step counts 0.9 times as much as the next.
@@ -89,12 +80,9 @@ TEST_F(EndOfRunTest, TheAverageIsWhatIsEvaluatedAndSaved) {
     }
   }
   const json evaluation = json::parse(qkv({"eval", "mean", "--json", "-"}).output);
-  const std::string lines = in("mean/metrics.jsonl");
-  const json last = json::parse(lines.substr(lines.rfind("\n{") + 1));
-  EXPECT_DOUBLE_EQ(evaluation["loss"].get<double>(), last["val_loss"].get<double>());
-  EXPECT_NE(last["val_loss"],
-            json::parse(in("plain/metrics.jsonl")
-                            .substr(in("plain/metrics.jsonl").rfind("\n{") + 1))["val_loss"]);
+  const json loss = metrics_in(folder_ / "mean").back()["val_loss"];
+  EXPECT_DOUBLE_EQ(evaluation["loss"].get<double>(), loss.get<double>());
+  EXPECT_NE(loss, metrics_in(folder_ / "plain").back()["val_loss"]);
 }
 
 }  // namespace

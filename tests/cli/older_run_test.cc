@@ -1,4 +1,5 @@
-// A run whose config was saved with every key, also with values that nothing reads.
+// Runs of an older version: one whose config was saved with every key, also with values that
+// nothing reads; one whose checkpoints do not tell of which text they are.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +44,45 @@ TEST_F(OlderRunTest, IsEvaluatedGeneratedFromAndResumed) {
 TEST_F(OlderRunTest, ItsConfigIsToldWhatNothingReadsWhereAnotherRunIsToBeginWithIt) {
   expect_error(qkv({"train", config_, "--out", "other"}), 2,
                "runs/tiny/config.toml:5:1: \"data.digits\" is read by addition, not by reverse");
+}
+
+class OtherTextTest : public CommandLineFixture {
+ protected:
+  OtherTextTest() {
+    write_text("the cat sat on the mat, and the dog sat on the log. ");
+    expect_success(qkv(train_));
+    TensorFile file = *read_safetensors(folder_ / last_);
+    EXPECT_EQ(file.metadata.erase("data_fingerprint"), 1u);
+    EXPECT_TRUE(write_safetensors(folder_ / last_, file).ok());
+    // The same characters, so that the vocabulary does not tell.
+    write_text("the mat sat on the cat, and the log sat on the dog. ");
+  }
+
+  void write_text(const std::string& sentence) {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += sentence;
+    write_bytes(folder_ / "text.txt", text);
+  }
+  ProcessResult resume() {
+    std::vector<std::string> command = train_;
+    command.emplace_back("--resume");
+    return qkv(command);
+  }
+
+  const std::vector<std::string> train_ = {
+      "train", "tiny.toml",          "--set", "data.task=text",
+      "--set", "data.path=text.txt", "--set", "data.alphabet=10"};
+  const std::string last_ = "runs/tiny/checkpoints/last.safetensors";
+};
+
+TEST_F(OtherTextTest, IsResumedWithWhereAnOlderCheckpointDoesNotTell) { expect_success(resume()); }
+
+TEST_F(OtherTextTest, OfOtherCharactersIsToldByThemFromAnOlderCheckpoint) {
+  write_text("the zat sat on the mat, and the dog sat on the log. ");
+  expect_error(resume(), 2,
+               last_ +
+                   ": its vocabulary differs from that of the data: the text has changed since the "
+                   "run began");
 }
 
 }  // namespace

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "apps/exchange/listeners/tensorboard/event_record.h"
 #include "apps/exchange/protocol_buffer.h"
-#include "framework/io/safetensors.h"
 #include "tests/command_line_fixture.h"
+#include "tests/run_files.h"
 
 namespace qkv {
 namespace {
@@ -68,14 +66,13 @@ TEST_F(TensorboardTest, AFileTellsWhatTheFilesOfTheRunTell) {
   ASSERT_EQ(files().size(), 1U);
   EXPECT_TRUE(files()[0].starts_with("a/events.out.tfevents.")) << files()[0];
   const std::vector<std::string> found = events(files()[0]);
-  const std::vector<std::string> lines =
-      absl::StrSplit(in("a/metrics.jsonl"), '\n', absl::SkipEmpty());
+  const std::vector<json> lines = metrics_in(folder_ / "a");
   ASSERT_EQ(found.size(), lines.size() + 2);
   EXPECT_EQ(found[0], version_event(time_of(found[0])));
   EXPECT_EQ(found[1], start_event(time_of(found[1]), 1));
   for (size_t i = 0; i < lines.size(); ++i) {
-    SCOPED_TRACE(lines[i]);
-    const json line = json::parse(lines[i]);
+    const json& line = lines[i];
+    SCOPED_TRACE(line.dump());
     const std::string& event = found[i + 2];
     EXPECT_GT(time_of(event), 1e9);
     EventSummary scalars;
@@ -118,11 +115,9 @@ TEST_F(TensorboardTest, AFileTellsWhatTheFilesOfTheRunTell) {
 TEST_F(TensorboardTest, AHistogramHoldsAllWeightsThatWereEvaluated) {
   train({"--set", "train.tensorboard=true", "--set", "train.average=0.9"});
   const std::vector<std::string> found = events(files().at(0));
-  const auto file = read_safetensors(folder_ / "a/checkpoints/last.safetensors");
-  ASSERT_TRUE(file.ok());
-  for (const auto& [name, array] : file->tensors) {
+  for (const auto& [name, numbers] : numbers_in(folder_ / "a/checkpoints/last.safetensors")) {
     EventSummary histogram;
-    histogram.add_histogram("weights/" + name, array.to_vector());
+    histogram.add_histogram("weights/" + name, numbers);
     EXPECT_EQ(absl::StrContains(found.back(), histogram.bytes()), !name.starts_with("optimizer."))
         << name;
   }

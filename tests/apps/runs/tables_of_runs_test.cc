@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_cat.h"
 #include "apps/runs/sweep/sweep_table.h"
 #include "tests/command_line_fixture.h"
+#include "tests/run_files.h"
 
 namespace qkv {
 namespace {
@@ -17,21 +17,12 @@ using nlohmann::json;
 
 class TablesOfRunsTest : public CommandLineFixture {
  protected:
-  std::vector<json> metrics_of(const std::string& run) {
-    std::vector<json> lines;
-    const std::string text = in(run + "/metrics.jsonl");
-    for (const auto line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-      lines.push_back(json::parse(line));
-    }
-    return lines;
-  }
-
   // A copy of the run in which a number of one line of its metrics is larger by a ten-millionth.
   void copy_with_another(const std::string& key, const std::string& from, const std::string& to) {
     std::filesystem::remove_all(folder_ / to);
     std::filesystem::copy(folder_ / from, folder_ / to, std::filesystem::copy_options::recursive);
     std::string text;
-    for (json& line : metrics_of(from)) {
+    for (json& line : metrics_in(folder_ / from)) {
       if (line["step"] == 15) line[key] = line[key].get<double>() * (1 + 1e-7);
       text += line.dump() + "\n";
     }
@@ -68,7 +59,7 @@ TEST_F(TablesOfRunsTest, ARunThatWasStoppedCountsEachOfItsTokensOnce) {
   expect_success(qkv({"train", "halves", "--resume", "--set", "train.max_minutes=0"}));
   for (const std::string run : {"whole", "halves"}) {
     double tokens = 0, before = 0;
-    for (const json& line : metrics_of(run)) {
+    for (const json& line : metrics_in(folder_ / run)) {
       const double seconds = line["elapsed_seconds"];
       tokens += line["tokens_per_second"].get<double>() * (seconds - before);
       before = seconds;
@@ -81,7 +72,7 @@ TEST_F(TablesOfRunsTest, ARunThatWasStoppedCountsEachOfItsTokensOnce) {
 TEST_F(TablesOfRunsTest, WhatIsRightIsWholeSequences) {
   expect_success(train_tiny("runs/a"));
   const json run = told({"runs", "--json", "-"})[0];
-  for (const json& line : metrics_of("runs/a")) {
+  for (const json& line : metrics_in(folder_ / "runs/a")) {
     if (line["step"] != run["best_step"]) continue;
     EXPECT_EQ(run["accuracy"], line["val_sequence_accuracy"]);
     EXPECT_NE(line["val_token_accuracy"], line["val_sequence_accuracy"]);
