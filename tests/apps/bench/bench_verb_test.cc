@@ -66,13 +66,6 @@ TEST(BenchTest, AShapeGivesARowOfNumbersWithEveryProductOfTheStep) {
   }
 }
 
-// A token sees itself and the 7 before it.
-TEST(BenchTest, TheFloorOfAWindowHasTheProductsWithinIt) {
-  const auto row = measured({"toy", "--steps", "1", "--set", "attention.window=7"});
-  const double b = 64, t = 32, seen = 8, c = 64, f = 256, v = 65, layers = 2;
-  expect_flops(row, 3 * 2 * b * t * (layers * (4 * c * c + 2 * c * f + 2 * seen * c) + c * v));
-}
-
 // Each block has four linear maps in attention, and two of d_ff; those of the decoder have four
 // more, two of which read the source.
 TEST(BenchTest, TheFloorOfAnEncoderDecoderHasEveryProductOfTheStep) {
