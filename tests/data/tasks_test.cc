@@ -256,12 +256,17 @@ TEST_P(TaskTest, HasTheSameExamplesInEveryForm) {
   EXPECT_EQ(std::ranges::count(forms, DataForm::kSourceTarget), 1);
   const bool one_token = sequences->validation_example(0).answer.size() == 1;
   EXPECT_EQ(std::ranges::count(forms, DataForm::kClass), one_token ? 1 : 0);
+  const auto judged = questions(*sequences, sequences->validation_batch(2, 16));
+  for (size_t i = 0; i < judged.size(); ++i) {
+    const Example example = sequences->validation_example(2 + static_cast<int64_t>(i));
+    EXPECT_EQ(sequences->vocabulary().decode(example.prompt), judged[i].first);
+    EXPECT_EQ(sequences->vocabulary().decode(example.answer), judged[i].second);
+  }
   for (const DataForm form : forms) {
     const auto dataset = *make_dataset(options, 1, form);
     EXPECT_EQ(questions(*dataset, dataset->training_batch(3, 16)),
               questions(*sequences, sequences->training_batch(3, 16)));
-    EXPECT_EQ(questions(*dataset, dataset->validation_batch(2, 16)),
-              questions(*sequences, sequences->validation_batch(2, 16)));
+    EXPECT_EQ(questions(*dataset, dataset->validation_batch(2, 16)), judged);
   }
 }
 
