@@ -117,7 +117,6 @@ ALWAYS = {
     "What does its gain g learn?", "Where do two gradients meet going back?",
     "Why is a row of dH a mixture of columns of W?", "Where are gradients added up, and why there?",
     "Which head looks at one place only, and which at everything?",
-    "Which way should the number move for a smaller loss?",
     "Which falls first, the loss or the entropy of a head?",
 }
 
