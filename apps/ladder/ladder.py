@@ -304,3 +304,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:  # a folder that cannot be written to
+        fail(f"{error.filename}: {error.strerror}", 1)

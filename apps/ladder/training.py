@@ -8,7 +8,7 @@ import numpy as np
 import qkv
 
 import sandbox
-from check import files_of
+from check import error_in, files_of
 from child import encoded
 from rungs import Rung
 
@@ -76,8 +76,8 @@ def climb(rung: Rung, folder: Path) -> dict:
                "climb": {name: encoded(each) for name, each in what.items()}}
     answers = sandbox.run(files, request, SECONDS)
     if "error" in answers[0]:
-        error = answers[0]["error"]
-        raise sandbox.Refused("raises_below" if error["file"] != f"{rung.module}.py" else "raises", **error)
+        verdict = error_in(answers[0]["error"], rung, "")
+        raise sandbox.Refused(verdict.kind, **verdict.facts)
     return answers[0] | {"sample": "".join(characters[token] for token in answers[0]["sample"])}
 
 
