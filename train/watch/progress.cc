@@ -62,7 +62,7 @@ std::string Progress::status_line(const Metrics& m) const {
     parts.push_back({absl::StrFormat("  %.0f %s/s", *m.tokens_per_second, unit_), 2});
   }
   const int64_t made = m.step - first_step_;
-  if (made > 0 && m.step < total_steps_) {
+  if (m.step < total_steps_) {
     const std::chrono::duration<double> spent = Clock::now() - start_;
     const double left =
         spent.count() / static_cast<double>(made) * static_cast<double>(total_steps_ - m.step);
