@@ -9,10 +9,10 @@ namespace qkv {
 double mean_of(std::span<const double> samples);
 double deviation_of(std::span<const double> samples);  // divides by n - 1; 0 where n = 1
 double error_of_mean(std::span<const double> samples);
-// The probability that the mean lies so many standard errors from the true one, or more, to either
+// The probability that the mean lies at least `errors` standard errors from the true one, to either
 // side: Student's t with n - 1 degrees of freedom. 1 for a single sample, whose spread is unknown.
 double chance_of(double errors, size_t samples);
-// With 95 % confidence the true mean lies within so many. Infinite for a single sample.
+// The true mean lies within this number of them with 95 % confidence. Infinite for one sample.
 double errors_of_95_percent(size_t samples);
 
 // The p of the power of x that y grows as: the slope of log(y) over log(x), by least squares.
