@@ -15,7 +15,7 @@ std::string inside_element(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-// What a policy calls a script that may run.
+// The name of a script that may run, in a policy.
 std::string source_of(const std::string& digest) {
   return "sha256-" + absl::Base64Escape(absl::HexStringToBytes(digest));
 }

@@ -67,7 +67,7 @@ struct Finding {
   // two things compared, both.
   std::optional<double> predicted_number = {};
   std::vector<std::vector<double>> samples = {};
-  // Of samples: the probability that so clear a result is chance, and the result where it may be.
+  // The probability that chance makes the samples as clear as this, and the result where it may.
   double chance = 0;
   FindingResult by_chance = FindingResult::kUndecided;
 };

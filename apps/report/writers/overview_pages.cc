@@ -105,7 +105,7 @@ class NotePage {
   std::map<const Section*, Claim> shown_ = {};
 };
 
-// Of all sections, or of one, by its name.
+// A list of all sections, or of the one of that name.
 std::string sections_of(const Report& report, Language language, const std::string& only = "") {
   std::string html = "<ul class=\"judged\">\n";
   for (const Section& section : report.sections) {
