@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -71,12 +72,12 @@ inline bool is_same_line(const std::string& now, const std::string& then) {
          std::ranges::equal(a.numbers, b.numbers, is_same_number);
 }
 
-// Without what a page has from its modules and styles.
+// Without what a page has from its modules and styles, and the policy that names their digests.
 inline std::string without_scripts(std::string text) {
-  for (const std::string tag : {"script", "style"}) {
-    for (size_t at = 0; (at = text.find("<" + tag, at)) != std::string::npos;) {
-      const size_t end = std::min(text.find("</" + tag, at), text.size());
-      text.erase(at, end - at);
+  for (const auto& [begin, end] : {std::pair("<script", "</script"), std::pair("<style", "</style"),
+                                   std::pair("<meta", ">")}) {
+    for (size_t at = 0; (at = text.find(begin, at)) != std::string::npos;) {
+      text.erase(at, std::min(text.find(end, at), text.size()) - at);
     }
   }
   return text;
