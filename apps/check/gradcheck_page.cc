@@ -114,6 +114,19 @@ std::string what_did_not_pass(const GradcheckFindings& findings) {
   return html.empty() ? "" : titled_html(say("What did not pass"), html);
 }
 
+// The meaning of the columns.
+std::string how_to_read_reports() {
+  std::string methods;
+  for (const Text& method :
+       {say("gradcheck.differences"), say("gradcheck.dot_product"), say("gradcheck.forward")}) {
+    absl::StrAppend(&methods, "<li>", in_both(method), "</li>\n");
+  }
+  return titled_html(say("How to read this page"),
+                     absl::StrCat(paragraph_html(say("gradcheck.methods")), "<ul>\n", methods,
+                                  "</ul>\n", paragraph_html(say("gradcheck.digits")),
+                                  paragraph_html(say("gradcheck.v_curve"))));
+}
+
 std::string overview_of(const GradcheckFindings& findings) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < findings.functions.size(); ++i) {

@@ -7,11 +7,17 @@
 #include "absl/strings/str_format.h"
 #include "apps/report/gradcheck/json_values.h"
 #include "apps/report/html/html.h"
-#include "apps/report/texts/texts.h"
-#include "apps/report/writers/page_frame.h"
 
 namespace qkv {
 namespace {
+
+// Plain, light or dark as the reader has it.
+constexpr char kStyle[] = R"(:root { color-scheme: light dark; }
+body { margin: 0 auto; max-width: 50rem; padding: 1rem; font: 15px/1.5 system-ui, sans-serif; }
+pre { white-space: pre-wrap; }
+.verdict { font-weight: 600; }
+.disagrees { color: light-dark(#b3261e, #ff8a80); }
+)";
 
 using Json = nlohmann::ordered_json;
 
@@ -68,18 +74,6 @@ Json json_of(const InputReport& input) {
 
 }  // namespace
 
-std::string how_to_read_reports() {
-  std::string methods;
-  for (const Text& method :
-       {say("gradcheck.differences"), say("gradcheck.dot_product"), say("gradcheck.forward")}) {
-    absl::StrAppend(&methods, "<li>", in_both(method), "</li>\n");
-  }
-  return titled_html(say("How to read this page"),
-                     absl::StrCat(paragraph_html(say("gradcheck.methods")), "<ul>\n", methods,
-                                  "</ul>\n", paragraph_html(say("gradcheck.digits")),
-                                  paragraph_html(say("gradcheck.v_curve"))));
-}
-
 std::string size_text(double size) { return size == 0.0 ? "0" : absl::StrFormat("%.0e", size); }
 
 std::string digits_text(double digits) {
@@ -94,13 +88,11 @@ std::string html_of(Verdict verdict) {
 }
 
 std::string gradcheck_html(const GradcheckReport& report, const std::string& title) {
-  const Text total = say("{0} derivatives, in {1} s.", report.derivatives,
-                         absl::StrFormat("%.1f", report.seconds));
-  return page_in_both(
-      title,
-      absl::StrCat(element("h1", title), "<p>", html_of(report.verdict()), " ", in_both(total),
-                   "</p>\n", element("pre", report.to_text()), how_to_read_reports()),
-      Language::kEnglish);
+  const std::string body = absl::StrCat(
+      element("h1", title), "<p>", html_of(report.verdict()),
+      absl::StrFormat(": %d derivatives, in %.1f s.</p>\n", report.derivatives, report.seconds),
+      element("pre", report.to_text()));
+  return page_of({.title = title, .style = kStyle, .body = body});
 }
 
 std::string gradcheck_json(const GradcheckReport& report) {

@@ -18,9 +18,6 @@ std::string gradcheck_json(const GradcheckReport& report);
 // "PASS" and so on, in its colour.
 std::string html_of(Verdict verdict);
 
-// The meaning of the columns, as a section in both languages.
-std::string how_to_read_reports();
-
 // "3e-22", or "0".
 std::string size_text(double size);
 // "15", of 15.9; "-" where nothing was compared.
