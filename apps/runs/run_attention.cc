@@ -5,6 +5,7 @@
 #include "apps/lesson/lesson_of_run.h"
 #include "apps/report/statistics.h"
 #include "apps/report/texts/texts.h"
+#include "apps/report/writers/page_frame.h"
 #include "apps/runs/run_sections.h"
 #include "framework/core/text/utf8.h"
 #include "framework/graph/modes.h"

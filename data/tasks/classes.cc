@@ -48,14 +48,10 @@ void check_classes(const SharedRecords& records, FileMistakes& mistakes) {
   }
   for (const auto& [name, place] : judged) {
     if (trained.contains(name)) continue;
-    mistakes.add(
-        records.validation_path, place.first_line,
-        place.examples == 1 && one_file
-            ? absl::StrCat("the class \"", name, "\" is seen once, here: it needs more examples")
-            : absl::StrCat("the class \"", name, "\" has ", place.examples,
-                           place.examples == 1 ? " example" : " examples",
-                           " for validation, first here, but none for "
-                           "training"));
+    mistakes.add(records.validation_path, place.first_line,
+                 absl::StrCat("the class \"", name, "\" has ", place.examples,
+                              place.examples == 1 ? " example" : " examples",
+                              " for validation, first here, but none for training"));
   }
 }
 

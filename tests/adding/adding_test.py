@@ -30,7 +30,7 @@ PARTS_OF_AN_OP = r"\d+\. .*"  # what the sections are called that show it
 
 # Of the tests and apps, what the things need: the rest of the copy is the tree.
 KEPT = r"""(tests/)?apps/(report|check|lesson)/.*|tests/apps/labs/.*|apps/runs/listeners/.*
-apps/labs/(app\.cmake|catalogue\.cc|(kit|verbs)/.*|.*\.(h|toml)|scores/rows\.cc)
+apps/labs/(app\.cmake|catalogue\.cc|own_note\.cc|(kit|verbs)/.*|.*\.(h|toml)|scores/rows\.cc)
 tests/(framework|data|train|cli)/.*\.h
 tests/framework/(ops/(op_examples|misuse)_.*|nn/mixers/mixer_test\.cc)
 tests/models/((model|dropout)_test\.cc|.*\.h)
