@@ -7,12 +7,14 @@ edit FOLDER NAME    makes FOLDER the tree with the things before NAME, and with 
 take FOLDER NAME    makes NAME.patch anew, of what FOLDER has now of files that are not new
 """
 
+import base64
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -251,6 +253,12 @@ def build(folder: Path) -> None:
                 sys.exit(f"the tree with the patches of tests/adding does not build:\n{log.read_text()[-6000:]}")
 
 
+def unpacked(page: str) -> str:
+    """The script and the texts of a lesson's page, which are deflated in it."""
+    packed = re.findall(r"<script[^>]*>\s*([A-Za-z0-9+/=]{99,})\s*</script>", page)
+    return "\n".join(zlib.decompress(base64.b64decode(text)).decode() for text in packed)
+
+
 def try_each(folder: Path) -> list:
     shutil.rmtree(folder / "runs")
     (folder / "runs").mkdir()
@@ -284,8 +292,8 @@ def try_each(folder: Path) -> list:
     built.says(built.run("qkv-labs", "lab", "rows", "--control"), "Verdict: does not hold", "qkv lab rows --control")
     # A chapter.
     built.run("qkv-lesson", "explain", "--example", "bare", "--out", "page.html")
-    page = (folder / "runs/page.html").read_text(encoding="utf-8")
-    for pattern in ('id: "incoming"', "Into the block", "进入这一块"):
+    page = unpacked((folder / "runs/page.html").read_text(encoding="utf-8"))
+    for pattern in ('id:"incoming"', "Into the block", "进入这一块"):
         built.says(page, re.escape(pattern), "the page")
     # An op on the page.
     if node := shutil.which("node"):

@@ -53,7 +53,7 @@ CASES = [
     ("export runs/tiny", ["onnx=x.onnx", "c=x.c", "onnx-step=y.onnx", "hf=folder"]),
     ("gradcheck --op tanh", ["op=sigmoid", "config=tiny.toml", "order=2", "precision=f32", "mutate",
                              "sweep=x.csv", "seed=5", "seeds=2", *FILES, "out=x.html", "out=-", "verbose",
-                             "set=seed=5"]),
+                             "set=seed=5", "lang=zh"]),
     ("gradcheck --config tiny.toml", ["op=sigmoid", "precision=f32", "mutate", "sweep=x.csv", "verbose",
                                       "set=model.d_ff=8"]),
     ("explain runs/tiny", ["prompt=210=", "target=01", "validation=3", "example=bare", "layer=0", "head=1",
