@@ -234,8 +234,8 @@ std::string index_page(const std::vector<Report>& reports,
                        const std::vector<Definition>& definitions, Language language);
 // HTML of a lecture note, by its letter: its sentences in their order, each with its verdict.
 std::string note_page(const std::vector<Report>& reports, char note, Language language);
-// HTML of the reader's own note, by its name: the verdicts stand beside its sentences, with links to
-// NAME.html of their labs.
+// HTML of the reader's own note, by its name: the verdicts stand beside its sentences, with links
+// to NAME.html of their labs.
 std::string own_note_page(const std::string& name, const std::vector<NotePart>& parts,
                           const std::vector<Report>& reports, Language language);
 // Markdown: a row for each section, in the order of the notes, with the corrections; and the
