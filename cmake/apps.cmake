@@ -57,9 +57,10 @@ std::span<const ListenerOfApp> listeners_of_apps() {
 ]])
 target_sources(qkv_train PRIVATE ${listener_files} ${listeners_of_apps})
 
-# What makes one small script of the modules of a page.
-find_program(QKV_ESBUILD esbuild REQUIRED)
 file(GLOB apps CONFIGURE_DEPENDS apps/*/app.cmake)
+if(apps)
+  find_program(QKV_ESBUILD esbuild REQUIRED)  # makes one small script of the modules of a page
+endif()
 foreach(app IN LISTS apps)
   include(${app})
 endforeach()

@@ -41,8 +41,8 @@ std::string folder_of(const LabContext& lab, const Config& config) {
                       absl::StrFormat("%016x", stable_hash(to_toml(config))));
 }
 
-// Tells a person now and then how a training goes: "reverse, training 7, 8 seeds, seed 102: step 10
-// …".
+// Tells a person now and then how a training goes:
+// "reverse, training 7, 8 seeds, seed 102: step 10 of …".
 class Teller final : public RunListener {
  public:
   Teller(const LabContext& lab, const Config& config) : lab_(lab), config_(config) {}
