@@ -47,6 +47,8 @@ TEST(StepForecastTest, PartsOfABatchNeedLessAndMultiplyTheSame) {
   config.train.accumulation_steps = 8;
   const StepForecast parts = foresee_step(config, *dataset, kPlenty);
   EXPECT_LT(parts.batch, whole.batch / 2);
+  EXPECT_GT(parts.matrices, 0);
+  EXPECT_GT(whole.matrices, 2 * parts.matrices);
   EXPECT_DOUBLE_EQ(parts.flops, whole.flops);
   config.train.batch_size *= 64;  // so many that they are not all tried
   EXPECT_NEAR(foresee_step(config, *dataset, kPlenty).flops, 64 * whole.flops, whole.flops * 1e-6);

@@ -142,7 +142,10 @@ TEST(DiagnosisTest, APowerThatIsWrong) {
       {cube, once_x, "numeric = analytic times 3 x everywhere: a power is wrong or left out"},
       {[](TensorSpan in) { return pow(in[0], -1.0); },
        [](auto& x, auto& dy) { return -1.0 * dy * pow(x, -1.0); },
-       "numeric = analytic times x^-1 everywhere: a power is wrong or left out"}};
+       "numeric = analytic times x^-1 everywhere: a power is wrong or left out"},
+      // x⁴ is no slip of a power
+      {[](TensorSpan in) { return cube(in) * in[0] * in[0]; },
+       [](auto&, auto& dy) { return 5.0 * dy; }, ""}};
   expect_diagnoses(mistakes);
 }
 
