@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <ostream>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -178,6 +179,8 @@ std::vector<Case> cases() {
 
   return all;
 }
+
+void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
 class TaskTest : public testing::TestWithParam<Case> {};
 
