@@ -51,7 +51,23 @@ struct ManagedTensor {
 
 }  // namespace dlpack
 
-constexpr const char* kBFloat16Field = "bfloat16";
+// A type here and in other libraries.
+struct SharedType {
+  DType dtype;
+  const char* name;  // in NumPy and PyTorch; NumPy's bf16 is a structure with a field of that name
+  char kind;         // in NumPy
+  uint8_t code;      // in DLPack
+};
+
+constexpr SharedType kTypes[] = {{DType::f32, "float32", 'f', dlpack::kFloat},
+                                 {DType::f64, "float64", 'f', dlpack::kFloat},
+                                 {DType::bf16, "bfloat16", 'V', dlpack::kBfloat},
+                                 {DType::i64, "int64", 'i', dlpack::kInt},
+                                 {DType::boolean, "bool", 'b', dlpack::kBool}};
+
+const SharedType& shared_type(DType dtype) {
+  return *std::ranges::find(kTypes, dtype, &SharedType::dtype);
+}
 
 std::string text_of(py::handle object) { return py::str(object).cast<std::string>(); }
 
@@ -116,33 +132,25 @@ std::shared_ptr<const void> held(py::object object) {
 
 bool is_bfloat16(const py::dtype& type) {
   return !type.attr("names").is_none() && py::len(type.attr("names")) == 1 &&
-         text_of(type.attr("names")[py::int_(0)]) == kBFloat16Field && type.itemsize() == 2;
+         text_of(type.attr("names")[py::int_(0)]) == shared_type(DType::bf16).name;
 }
 
-py::dtype bfloat16_type() {
+py::dtype numpy_type(DType dtype) {
+  const char* const name = shared_type(dtype).name;
+  if (dtype != DType::bf16) return py::dtype(name);
   py::list fields;
-  fields.append(py::make_tuple(kBFloat16Field, "u2"));
+  fields.append(py::make_tuple(name, "u2"));
   return py::dtype::from_args(fields);
 }
 
 std::optional<DType> dtype_of_numpy(const py::dtype& type) {
   if (!type.attr("isnative").cast<bool>()) return std::nullopt;
-  switch (type.kind()) {
-    case 'f':
-      if (type.itemsize() == 4) return DType::f32;
-      if (type.itemsize() == 8) return DType::f64;
-      return std::nullopt;
-    case 'i':
-      if (type.itemsize() == 8) return DType::i64;
-      return std::nullopt;
-    case 'b':
-      return DType::boolean;
-    case 'V':
-      if (is_bfloat16(type)) return DType::bf16;
-      return std::nullopt;
-    default:
-      return std::nullopt;
+  for (const SharedType& known : kTypes) {
+    const bool is_as_large = type.itemsize() == static_cast<py::ssize_t>(dtype_bytes(known.dtype));
+    if (type.kind() != known.kind || !is_as_large) continue;
+    if (known.dtype != DType::bf16 || is_bfloat16(type)) return known.dtype;
   }
+  return std::nullopt;
 }
 
 // The type of NumPy that holds every number of another one.
@@ -177,29 +185,12 @@ constexpr const char* kUnused = "dltensor";
 constexpr const char* kUsed = "used_dltensor";
 
 DType dtype_of_dlpack(const dlpack::DataType& type) {
-  if (type.lanes == 1) {
-    if (type.code == dlpack::kFloat && type.bits == 32) return DType::f32;
-    if (type.code == dlpack::kFloat && type.bits == 64) return DType::f64;
-    if (type.code == dlpack::kBfloat && type.bits == 16) return DType::bf16;
-    if (type.code == dlpack::kInt && type.bits == 64) return DType::i64;
-    if (type.code == dlpack::kBool && type.bits == 8) return DType::boolean;
+  for (const SharedType& known : kTypes) {
+    const bool is_as_large = type.bits == 8 * dtype_bytes(known.dtype);
+    if (type.lanes == 1 && type.code == known.code && is_as_large) return known.dtype;
   }
   fail(absl::StrCat("tensor: type ", type.code, " of ", type.bits,
                     " bits of DLPack is not one of the types here: f32, f64, bf16, i64, bool"));
-}
-
-dlpack::DataType dlpack_type(DType dtype) {
-  const auto bits = static_cast<uint8_t>(8 * dtype_bytes(dtype));
-  switch (dtype) {
-    case DType::bf16:
-      return {dlpack::kBfloat, bits, 1};
-    case DType::i64:
-      return {dlpack::kInt, bits, 1};
-    case DType::boolean:
-      return {dlpack::kBool, bits, 1};
-    default:
-      return {dlpack::kFloat, bits, 1};
-  }
 }
 
 Array array_from_dlpack(py::handle object, bool copy) {
@@ -251,13 +242,8 @@ bool has_tensors(py::handle object) {
 }  // namespace
 
 DType dtype_named(std::string_view name) {
-  constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"f32", DType::f32},     {"float32", DType::f32}, {"f64", DType::f64},
-      {"float64", DType::f64}, {"bf16", DType::bf16},   {"bfloat16", DType::bf16},
-      {"i64", DType::i64},     {"int64", DType::i64},   {"bool", DType::boolean},
-  };
-  for (const auto& [known, dtype] : kTypes) {
-    if (name == known) return dtype;
+  for (const SharedType& known : kTypes) {
+    if (name == known.name || name == dtype_name(known.dtype)) return known.dtype;
   }
   fail(absl::StrCat("there is no dtype \"", text_of(start_of(py::str(std::string(name)))),
                     "\"; there are f32, f64, bf16, i64, bool"));
@@ -301,23 +287,10 @@ py::array view_of(const Array& array, bool writable) {
     return py::array_t<double>(std::vector<py::ssize_t>(array.shape().begin(), array.shape().end()),
                                values.data());
   }
-  const py::dtype type = [&] {
-    switch (array.dtype()) {
-      case DType::f32:
-        return py::dtype("f4");
-      case DType::f64:
-        return py::dtype("f8");
-      case DType::i64:
-        return py::dtype("i8");
-      case DType::bf16:
-        return bfloat16_type();
-      default:
-        return py::dtype("?");
-    }
-  }();
   const py::capsule keeper(new Array(array), [](void* kept) { delete static_cast<Array*>(kept); });
-  py::array view(type, std::vector<py::ssize_t>(array.shape().begin(), array.shape().end()),
-                 array.raw(), keeper);
+  py::array view(numpy_type(array.dtype()),
+                 std::vector<py::ssize_t>(array.shape().begin(), array.shape().end()), array.raw(),
+                 keeper);
   if (!writable) view.attr("flags").attr("writeable") = false;
   return view;
 }
@@ -331,17 +304,20 @@ py::capsule dlpack_of(const Array& array) {
   if (array.dtype() == DType::f128) fail("__dlpack__: DLPack has no f128");
   auto exported = std::make_unique<Exported>(Exported{
       .managed = {}, .array = array, .shape = {array.shape().begin(), array.shape().end()}});
-  exported->managed = {.tensor = {.data = const_cast<void*>(array.raw()),
-                                  .device = {.type = dlpack::kCpu, .id = 0},
-                                  .ndim = array.shape().rank(),
-                                  .dtype = dlpack_type(array.dtype()),
-                                  .shape = exported->shape.data(),
-                                  .strides = nullptr,
-                                  .byte_offset = 0},
-                       .manager_ctx = exported.get(),
-                       .deleter = [](dlpack::ManagedTensor* used) {
-                         delete static_cast<Exported*>(used->manager_ctx);
-                       }};
+  exported->managed = {
+      .tensor = {.data = const_cast<void*>(array.raw()),
+                 .device = {.type = dlpack::kCpu, .id = 0},
+                 .ndim = array.shape().rank(),
+                 .dtype = {.code = shared_type(array.dtype()).code,
+                           .bits = static_cast<uint8_t>(8 * dtype_bytes(array.dtype())),
+                           .lanes = 1},
+                 .shape = exported->shape.data(),
+                 .strides = nullptr,
+                 .byte_offset = 0},
+      .manager_ctx = exported.get(),
+      .deleter = [](dlpack::ManagedTensor* used) {
+        delete static_cast<Exported*>(used->manager_ctx);
+      }};
   return py::capsule(&exported.release()->managed, kUnused, [](PyObject* capsule) {
     if (!PyCapsule_IsValid(capsule, kUnused)) return;  // its new owner releases it
     auto* unused = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule, kUnused));
