@@ -131,10 +131,10 @@ std::string overview_of(const GradcheckFindings& findings) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < findings.functions.size(); ++i) {
     const GradcheckRow& row = findings.functions[i].row;
-    rows.push_back(
-        {absl::StrCat("<a href=\"#", id_of(i), "\">", escaped(printable(row.name)), "</a>"),
-         html_of(row.verdict), row.kind, absl::StrCat(row.examples), absl::StrCat(row.derivatives),
-         size_text(row.disagreement), size_text(row.resolved_to), digits_text(row.digits)});
+    rows.push_back({link_to("#" + id_of(i), printable(row.name)), html_of(row.verdict), row.kind,
+                    absl::StrCat(row.examples), absl::StrCat(row.derivatives),
+                    size_text(row.disagreement), size_text(row.resolved_to),
+                    digits_text(row.digits)});
   }
   const std::vector<std::string> head =
       columns({"name", "verdict", "kind", "examples", "derivatives", "agrees to", "resolved to",

@@ -15,6 +15,10 @@ std::string element(const std::string& tag, const std::string& text, const std::
   return absl::StrCat("<", open, ">", escaped(text), "</", tag, ">\n");
 }
 
+std::string link_to(const std::string& address, const std::string& text) {
+  return absl::StrCat("<a href=\"", escaped(address), "\">", escaped(text), "</a>");
+}
+
 std::string table_of(const std::vector<std::string>& columns,
                      const std::vector<std::vector<std::string>>& rows) {
   std::string html = "<div class=\"wide\">\n<table><thead><tr>";

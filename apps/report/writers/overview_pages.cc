@@ -16,10 +16,6 @@
 namespace qkv {
 namespace {
 
-std::string link_to(const std::string& address, const std::string& text) {
-  return absl::StrCat("<a href=\"", escaped(address), "\">", escaped(text), "</a>");
-}
-
 std::string address_of(const Report& report, const Section& section) {
   return absl::StrCat(report.name, ".html#", section.name);
 }
@@ -53,11 +49,7 @@ class NotePage {
     });
     html += picture(sentence, section);
     html += in_both([&](Language language) {
-      std::string judged = verdict_html(section, language);
-      if (!section.set_right().empty()) {
-        judged += element("p", section.set_right().in(language), "right");
-      }
-      return judged + where_to_read_on(sentence, section, language);
+      return verdict_html(section, language) + where_to_read_on(sentence, section, language);
     });
     return html + "</article>\n";
   }
@@ -137,8 +129,8 @@ std::string definitions_html(const std::vector<Definition>& definitions) {
         {say("sentences").in(language), say("formula").in(language), say("code").in(language)},
         rows);
   };
-  return absl::StrCat("<section id=\"definitions\">\n<h2>", in_both(say("Definitions")),
-                      "</h2>\n<p>", in_both(what), "</p>\n", in_both(table_in), "</section>\n");
+  return absl::StrCat("<section id=\"definitions\">\n<h2>", in_both(say("Definitions")), "</h2>\n",
+                      paragraph_html(what), in_both(table_in), "</section>\n");
 }
 
 }  // namespace
@@ -149,7 +141,7 @@ std::string note_page(const std::vector<Report>& reports, char note, Language la
   std::string body = links_to_other_pages(letters_of(reports));
   absl::StrAppend(&body, "<h1>", in_both(name), "</h1>\n<p lang=\"zh-CN\">", escaped(found->title),
                   "</p>\n", NotePage(of_note(sentences_of(reports), note)).body(),
-                  "<p class=\"soft\">", in_both(how_to_read()), "</p>\n");
+                  paragraph_html(how_to_read(), "soft"));
   return page_in_both(name, body, language);
 }
 
@@ -168,7 +160,7 @@ std::string own_note_page(const std::string& name, const std::vector<NotePart>& 
     const auto report = std::ranges::find(reports, part.lab, &Report::name);
     beside += in_both([&](Language each) { return sections_of(*report, each, part.section); });
   }
-  absl::StrAppend(&body, "</p>\n</div>\n<p class=\"soft\">", in_both(how_to_read()), "</p>\n");
+  absl::StrAppend(&body, "</p>\n</div>\n", paragraph_html(how_to_read(), "soft"));
   return page_in_both(name, body, language);
 }
 
@@ -188,13 +180,13 @@ std::string index_page(const std::vector<Report>& reports,
   }
   absl::StrAppend(&body, "<section>\n<h2>", in_both(say("Lab by lab")), "</h2>\n");
   for (const Report& report : reports) {
-    absl::StrAppend(&body, "<h3>", link_to(report.name + ".html", report.name), "</h3>\n<p>",
-                    in_both(report.question), "</p>\n",
+    absl::StrAppend(&body, "<h3>", link_to(report.name + ".html", report.name), "</h3>\n",
+                    paragraph_html(report.question),
                     in_both([&](Language each) { return sections_of(report, each); }));
   }
-  absl::StrAppend(&body, "</section>\n", definitions_html(definitions), "<p class=\"soft\">",
-                  in_both(how_to_read()), "</p>\n<p class=\"soft\">", in_both(legend_of(reports)),
-                  "</p>\n");
+  absl::StrAppend(&body, "</section>\n", definitions_html(definitions),
+                  paragraph_html(how_to_read(), "soft"),
+                  paragraph_html(legend_of(reports), "soft"));
   return page_in_both(title, body, language);
 }
 

@@ -103,14 +103,6 @@ std::string head_html(const Section& section, bool beside_index, Language langua
   return html + expectation_html(section, language);
 }
 
-std::string judged_html(const Section& section, Language language) {
-  std::string html = verdict_html(section, language);
-  if (!section.set_right().empty()) {
-    html += element("p", section.set_right().in(language), "right");
-  }
-  return html + sources_html(section, language);
-}
-
 }  // namespace
 
 const std::map<std::string, std::string>& sliders_of_sections() {
@@ -163,9 +155,7 @@ std::string totals_legend_html(const std::vector<JudgedSentence>& sentences) {
 }
 
 std::string claim_html(const Claim& claim, const std::string& link, Language language) {
-  const std::string place =
-      link.empty() ? escaped(claim.place)
-                   : absl::StrCat("<a href=\"", escaped(link), "\">", escaped(claim.place), "</a>");
+  const std::string place = link.empty() ? escaped(claim.place) : link_to(link, claim.place);
   std::string html = absl::StrCat("<blockquote><p lang=\"zh-CN\">", escaped(claim.chinese),
                                   " <span class=\"place\">", place, "</span></p>\n");
   if (language == Language::kEnglish) html += element("p", claim.english, "english");
@@ -181,12 +171,13 @@ std::string verdict_html(const Section& section, Language language) {
                                                        : say("verdict.if", section.condition());
     said = say("{0}. {1}", with_capital(condition.in(language)), reason).in(language);
   }
-  return absl::StrCat("<p>", badge_html(verdict, language), "\n", escaped(said), "</p>\n");
+  const std::string right = section.set_right().in(language);
+  return absl::StrCat("<p>", badge_html(verdict, language), "\n", escaped(said), "</p>\n",
+                      right.empty() ? "" : element("p", right, "right"));
 }
 
 std::string source_html(const Source& source) {
-  if (source.url.empty()) return escaped(source.cited);
-  return absl::StrCat("<a href=\"", escaped(source.url), "\">", escaped(source.cited), "</a>");
+  return source.url.empty() ? escaped(source.cited) : link_to(source.url, source.cited);
 }
 
 namespace {
@@ -206,13 +197,10 @@ std::string section_html(const Report& report, const Section& section, bool besi
   std::string html = absl::StrCat("<section id=\"", escaped(section.name), "\">\n",
                                   element("h2", section.places()));
   html += in_both([&](Language language) { return head_html(section, beside_index, language); });
-  html += "<div class=\"figures\">\n";
-  for (const Figure& figure : section.figures) {
-    html += in_both([&](Language language) { return figure_html(figure, language); });
-  }
-  html += "</div>\n";
-  html += slider_html(name);
-  html += in_both([&](Language language) { return judged_html(section, language); });
+  html += figures_html(section.figures) + slider_html(name);
+  html += in_both([&](Language language) {
+    return verdict_html(section, language) + sources_html(section, language);
+  });
   html += in_both([&](Language language) {
     return findings_html(section, language) + code_html(name, language);
   });
@@ -233,15 +221,12 @@ std::string links_to_other_pages(std::span<const char> notes) {
 
 std::string report_page(const Report& report, Language language, bool beside_index) {
   std::string body = beside_index ? links_to_other_pages(letters_of({&report, 1})) : "";
-  absl::StrAppend(&body, element("h1", report.name), "<p>", in_both(report.question), "</p>\n");
+  body += element("h1", report.name) + paragraph_html(report.question);
   for (const Section& section : report.sections) {
     body += section_html(report, section, beside_index);
   }
-  absl::StrAppend(&body, "<p class=\"soft\">", in_both(how_to_read()), "</p>\n<p class=\"soft\">",
-                  in_both(legend_of({&report, 1})), "</p>\n");
-  if (report.measures_time) {
-    absl::StrAppend(&body, "<p class=\"soft\">", in_both(times_differ()), "</p>\n");
-  }
+  body += paragraph_html(how_to_read(), "soft") + paragraph_html(legend_of({&report, 1}), "soft");
+  if (report.measures_time) body += paragraph_html(times_differ(), "soft");
   body += element("p", command_of(report), "soft");
   return page_in_both(report.name, body, language);
 }

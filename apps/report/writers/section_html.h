@@ -20,7 +20,7 @@ std::string totals_legend_html(const std::vector<JudgedSentence>& sentences);
 
 // The sentence, as the note has it; in English what it says in English as well.
 std::string claim_html(const Claim& claim, const std::string& link, Language language);
-// The badge, the condition, and why, in a sentence.
+// The badge, the condition, and why, in a sentence; how it should read, where it should not stand.
 std::string verdict_html(const Section& section, Language language);
 std::string source_html(const Source& source);  // a link
 
