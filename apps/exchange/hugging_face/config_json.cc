@@ -46,7 +46,7 @@ struct Names {
 const Names& names_of_kind(HuggingFaceKind kind) {
   using M = ModelOptions;
   using D = DataShape;
-  static const auto& gpt2 = *new Names{
+  static const Names gpt2 = {
       "gpt2",
       "GPT2LMHeadModel",
       {{"n_layer", &M::num_layers, 12},
@@ -59,38 +59,28 @@ const Names& names_of_kind(HuggingFaceKind kind) {
       "layer_norm_epsilon",
       1e-5,
       {"embd_pdrop", "resid_pdrop", "attn_pdrop"}};
-  static const std::vector<Size<M>> encoder = {{"num_hidden_layers", &M::num_layers, 12},
-                                               {"hidden_size", &M::d_model, 768},
-                                               {"num_attention_heads", &M::num_heads, 12},
-                                               {"intermediate_size", &M::d_ff, 3072}};
-  static const auto& vit = *new Names{"vit",
-                                      "ViTForImageClassification",
-                                      encoder,
-                                      {{"num_channels", &D::channels, 3}},
-                                      "hidden_act",
-                                      "gelu",
-                                      "layer_norm_eps",
-                                      1e-12,
-                                      {"hidden_dropout_prob", "attention_probs_dropout_prob"}};
-  static const auto& bert = *new Names{"megatron-bert",
-                                       "MegatronBertForTokenClassification",
-                                       encoder,
-                                       {{"max_position_embeddings", &D::max_length, 512},
-                                        {"vocab_size", &D::vocabulary_size, 29056}},
-                                       "hidden_act",
-                                       "gelu",
-                                       "layer_norm_eps",
-                                       1e-12,
-                                       {"hidden_dropout_prob", "attention_probs_dropout_prob"}};
-  switch (kind) {
-    case HuggingFaceKind::kGpt2:
-      return gpt2;
-    case HuggingFaceKind::kVit:
-      return vit;
-    case HuggingFaceKind::kMegatronBert:
-      break;
-  }
-  return bert;
+  static const Names vit = {"vit",
+                            "ViTForImageClassification",
+                            {{"num_hidden_layers", &M::num_layers, 12},
+                             {"hidden_size", &M::d_model, 768},
+                             {"num_attention_heads", &M::num_heads, 12},
+                             {"intermediate_size", &M::d_ff, 3072}},
+                            {{"num_channels", &D::channels, 3}},
+                            "hidden_act",
+                            "gelu",
+                            "layer_norm_eps",
+                            1e-12,
+                            {"hidden_dropout_prob", "attention_probs_dropout_prob"}};
+  static const Names bert = [] {  // an encoder as ViT is, which reads tokens
+    Names names = vit;
+    names.model_type = "megatron-bert";
+    names.architecture = "MegatronBertForTokenClassification";
+    names.data = {{"max_position_embeddings", &D::max_length, 512},
+                  {"vocab_size", &D::vocabulary_size, 29056}};
+    return names;
+  }();
+  if (kind == HuggingFaceKind::kGpt2) return gpt2;
+  return kind == HuggingFaceKind::kVit ? vit : bert;
 }
 
 // Reads keys one by one, and keeps their mistakes.

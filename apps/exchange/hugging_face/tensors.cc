@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "apps/exchange/hugging_face/folder.h"
+#include "framework/ops/ops.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -79,15 +80,8 @@ constexpr Row kMegatronBertRows[] = {
 };
 
 std::span<const Row> rows_of(HuggingFaceKind kind) {
-  switch (kind) {
-    case HuggingFaceKind::kGpt2:
-      return kGpt2Rows;
-    case HuggingFaceKind::kVit:
-      return kVitRows;
-    case HuggingFaceKind::kMegatronBert:
-      return kMegatronBertRows;
-  }
-  return {};
+  if (kind == HuggingFaceKind::kGpt2) return kGpt2Rows;
+  return kind == HuggingFaceKind::kVit ? std::span<const Row>(kVitRows) : kMegatronBertRows;
 }
 
 // Rows of C numbers one below the other, and what follows from the form.
@@ -108,22 +102,7 @@ Shape shape_there(const std::vector<HuggingFaceTensor::Part>& parts, Form form,
   return form == Form::kTransposed ? Shape{first[1], rows} : Shape{rows, first[1]};
 }
 
-// A matrix the other way round: [rows, columns] -> [columns, rows].
-void transpose(const char* from, char* to, int64_t rows, int64_t columns, size_t width) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c, from += width) {
-      std::memcpy(to + static_cast<size_t>(c * rows + r) * width, from, width);
-    }
-  }
-}
-
-Array transposed(const Array& matrix) {
-  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
-  Array other({columns, rows}, matrix.dtype());
-  transpose(static_cast<const char*>(matrix.raw()), static_cast<char*>(other.mutable_raw()), rows,
-            columns, dtype_bytes(matrix.dtype()));
-  return other;
-}
+Array transposed(const Array& matrix) { return transpose(Tensor(matrix), 0, 1).array(); }
 
 std::map<std::string, const Array*> by_name(const std::vector<NamedArray>& arrays) {
   std::map<std::string, const Array*> map;
