@@ -16,26 +16,18 @@
 namespace qkv {
 namespace {
 
-// How many batches there are of them.
-int64_t count_batches(const Dataset& dataset, Split split, int64_t batch_size, int64_t wanted) {
-  if (split == Split::kTraining) return wanted;
-  return std::min(wanted, (dataset.validation_size() + batch_size - 1) / batch_size);
-}
-
-Batch batch_at(const Dataset& dataset, Split split, int64_t batch_size, int64_t index) {
-  if (split == Split::kTraining) return dataset.training_batch(index, batch_size);
-  const int64_t first = index * batch_size;
-  return dataset.validation_batch(first, std::min(batch_size, dataset.validation_size() - first));
-}
-
 // Writes the first batches of a part. Returns how many there were: at most `count`.
 absl::StatusOr<int64_t> write_batches(const std::string& path, const Dataset& dataset, Split split,
                                       int64_t batch_size, int64_t count, const Model* model) {
   const NoGrad no_grad;
   TensorFile file;
-  count = count_batches(dataset, split, batch_size, count);
-  for (int64_t i = 0; i < count; ++i) {
-    const Batch batch = batch_at(dataset, split, batch_size, i);
+  const bool trains = split == Split::kTraining;
+  int64_t i = 0;
+  for (; i < count; ++i) {
+    const int64_t first = i * batch_size, left = dataset.validation_size() - first;
+    if (!trains && left <= 0) break;
+    const Batch batch = trains ? dataset.training_batch(i, batch_size)
+                               : dataset.validation_batch(first, std::min(batch_size, left));
     const std::string number = absl::StrCat(".", i);
     for (size_t k = 0; k < batch.inputs.size(); ++k) {
       const std::string which = k == 0 ? "" : absl::StrCat(".", k);
@@ -49,7 +41,7 @@ absl::StatusOr<int64_t> write_batches(const std::string& path, const Dataset& da
   }
   file.metadata["vocabulary"] = nlohmann::json(dataset.vocabulary().names()).dump();
   if (absl::Status status = write_safetensors(path, file); !status.ok()) return status;
-  return count;
+  return i;
 }
 
 }  // namespace
