@@ -10,6 +10,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "framework/core/each_of.h"
 #include "framework/core/text/columns.h"
 #include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
@@ -119,17 +121,6 @@ std::string class_of(const Dataset& dataset, const Batch& batch, int64_t row) {
   return escape(dataset.vocabulary().decode({batch.targets.data<int64_t>() + row, 1}));
 }
 
-// As many characters as `width`, cut or filled up with spaces.
-std::string fitted(std::string_view text, int64_t width) {
-  std::string result;
-  for (; width > 0; --width) {
-    const size_t length = code_point_length(text);
-    result += length == 0 ? " " : text.substr(0, length);
-    text.remove_prefix(length);
-  }
-  return result;
-}
-
 // The bytes of a PNG with 1 or 3 channels of 8 bits.
 absl::StatusOr<std::string> encode_png(const std::string& pixels, int64_t width, int64_t height,
                                        int64_t channels) {
@@ -196,7 +187,6 @@ Batch first_of(const Dataset& dataset, Split split, int64_t count) {
 // characters wide. Images in colour are drawn in grey.
 std::string describe_images(const Dataset& dataset, Split split, int64_t count, Colours colours) {
   const std::string between = "  ";
-  if (count < 1) return "";
   const Batch batch = first_of(dataset, split, count);
   const int64_t width = drawn_width(image_of(batch, 0), kTerminalWidth);
   const int64_t columns = (kTerminalWidth + std::ssize(between)) / (width + std::ssize(between));
@@ -208,7 +198,7 @@ std::string describe_images(const Dataset& dataset, Split split, int64_t count, 
       const GreyImage& size = image_of(batch, row);
       std::vector<std::string> image =
           draw_image({size.height, size.width, greys}, colours, kTerminalWidth);
-      image.push_back(fitted(class_of(dataset, batch, row), width));
+      image.push_back(padded(first_columns(class_of(dataset, batch, row), width), width));
       lines.resize(image.size());
       for (size_t i = 0; i < lines.size(); ++i) {
         absl::StrAppend(&lines[i], row > first ? between : "", image[i]);
@@ -280,10 +270,7 @@ std::string beginning(const std::string& text, bool all) {
 }
 
 std::string describe_class_names(const Dataset& dataset, bool all) {
-  std::string names;
-  for (const std::string& name : dataset.class_names()) {
-    absl::StrAppend(&names, names.empty() ? "" : ", ", escape(name));
-  }
+  const std::string names = absl::StrJoin(each_of(dataset.class_names(), escape), ", ");
   return absl::StrCat("classes      ", dataset.class_names().size(), ": ", beginning(names, all),
                       "\n");
 }
@@ -367,12 +354,9 @@ std::string describe_dataset(const Dataset& dataset, bool all) {
 }
 
 std::string describe_examples(const Dataset& dataset, Split split, int64_t count, Colours colours) {
-  if (dataset.shape().is_image()) return describe_images(dataset, split, count, colours);
-  const int64_t there_are = split == Split::kTraining ? count : dataset.validation_size();
-  count = std::min(count, there_are);
   if (count < 1) return "";
-  const Batch batch = split == Split::kTraining ? dataset.training_batch(0, count)
-                                                : dataset.validation_batch(0, count);
+  if (dataset.shape().is_image()) return describe_images(dataset, split, count, colours);
+  const Batch batch = first_of(dataset, split, count);
   const auto describe =
       dataset.form() == DataForm::kSequence ? describe_sequence : describe_question;
   std::string text;
