@@ -65,8 +65,7 @@ std::vector<std::optional<std::vector<int64_t>>> feeding(const StepEntry& entry,
 }
 
 BadOperand look_at(const StepOperand& operand, const std::optional<std::vector<int64_t>>& places) {
-  BadOperand bad = {
-      .operand = operand, .range = range_of(operand.tensor.array()), .feeding = {}, .fed = {}};
+  BadOperand bad = {.operand = operand, .range = range_of(operand.tensor.array())};
   if (!places) return bad;
   bad.feeding = std::ssize(*places);
   const std::vector<double> numbers = operand.tensor.to_vector();
@@ -215,7 +214,7 @@ NumberRange range_of(const Array& array) {
 }
 
 FirstBad find_first_bad(const StepRecording& recording) {
-  FirstBad bad = {.entry = recording.first_bad(), .operands = {}, .in_f64 = {}, .cause = {}};
+  FirstBad bad = {.entry = recording.first_bad()};
   const StepEntry& entry = recording.entries[bad.entry];
   const NotFinite numbers = not_finite_in(entry.output.array());
   bad.element = numbers.first;

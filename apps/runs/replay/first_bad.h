@@ -26,8 +26,8 @@ struct BadOperand {
   StepOperand operand;
   NumberRange range;
   // How many of its elements feed the bad one, those by which it has a derivative; none: unknown.
-  std::optional<int64_t> feeding;
-  std::vector<FedElement> fed;  // the few that matter: not finite first, then the largest
+  std::optional<int64_t> feeding = {};
+  std::vector<FedElement> fed = {};  // the few that matter: not finite first, then the largest
 };
 
 // The first number of a step that is not finite.
@@ -36,9 +36,9 @@ struct FirstBad {
   int64_t element = 0;
   double value = 0;
   int64_t not_finite = 0;  // of the same array
-  std::vector<BadOperand> operands;
-  std::optional<double> in_f64;  // the same element, computed in f64 from the same operands
-  std::string cause;             // sentences; "": none can be derived
+  std::vector<BadOperand> operands = {};
+  std::optional<double> in_f64 = {};  // the same element, computed in f64 from the same operands
+  std::string cause = {};             // sentences; "": none can be derived
 };
 
 std::string number_text(double x);                            // "1.234e+20", "nan"

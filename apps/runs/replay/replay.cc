@@ -289,14 +289,9 @@ absl::StatusOr<StepReplay> replay_run(const std::string& run, std::optional<int6
   StepReplay replay = {.run = run,
                        .checkpoint = start.checkpoint,
                        .first_step = trainer.steps_made(),
-                       .differs_at = {},
-                       .recording = {},
-                       .bad = {},
-                       .growth = {},
                        .growth_since = trainer.steps_made(),
                        .logged = std::ssize(start.metrics),
-                       .notes = start.notes,
-                       .advice = {}};
+                       .notes = start.notes};
   std::vector<double> norms = norms_of(trainer.trained_parameters());
   const absl::StatusOr<Reached> reached = repeat_steps(start, step, replay, tell);
   if (!reached.ok()) return reached.status();

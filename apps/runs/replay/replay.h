@@ -27,15 +27,15 @@ struct StepReplay {
                            // last one that was repeated
   // Repeated steps with a line in metrics.jsonl, and the first of them whose loss is another one.
   int64_t compared = 0;
-  std::optional<int64_t> differs_at;
-  std::optional<StepRecording>
-      recording;  // none: all numbers are finite, and no step was asked for
-  std::optional<FirstBad> bad;
-  std::vector<WeightGrowth> growth;  // since growth_since, the fastest first
-  int64_t growth_since = 0;          // steps made
-  int64_t logged = 0;                // lines of metrics.jsonl
-  std::vector<std::string> notes;
-  std::string advice;  // where something is bad
+  std::optional<int64_t> differs_at = {};
+  // None: all numbers are finite, and no step was asked for.
+  std::optional<StepRecording> recording = {};
+  std::optional<FirstBad> bad = {};
+  std::vector<WeightGrowth> growth = {};  // since growth_since, the fastest first
+  int64_t growth_since = 0;               // steps made
+  int64_t logged = 0;                     // lines of metrics.jsonl
+  std::vector<std::string> notes = {};
+  std::string advice = {};  // where something is bad
 };
 
 // Continues from the newest checkpoint of a run until a number is not finite, or up to where the

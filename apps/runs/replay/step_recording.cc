@@ -26,16 +26,16 @@ class EntryList {
   EntryList(const Trainer& trainer, const Batch& batch) {
     for (const auto& all : {trainer.trained_parameters(), parameters(trainer.evaluated_model())}) {
       for (const NamedParameter& p : all) {
-        known_[p.tensor.array().raw()] = {.name = p.name, .tensor = {}, .is_parameter = true};
+        known_[p.tensor.array().raw()] = {.name = p.name, .is_parameter = true};
       }
     }
     for (const Array& input : batch.inputs) {
-      known_[input.raw()] = {.name = "the examples", .tensor = {}};
+      known_[input.raw()] = {.name = "the examples"};
     }
   }
 
   void add(StepEntry entry) {
-    StepOperand made = {.name = absl::StrCat("the result of ", entry.describe()), .tensor = {}};
+    StepOperand made = {.name = absl::StrCat("the result of ", entry.describe())};
     made.is_masked = entry.masks();
     known_.try_emplace(entry.output.array().raw(), made);
     entries.push_back(std::move(entry));
@@ -43,15 +43,14 @@ class EntryList {
 
   StepOperand operand(const Tensor& tensor, const std::string& otherwise) const {
     const auto found = known_.find(tensor.array().raw());
-    StepOperand operand =
-        found == known_.end() ? StepOperand{.name = otherwise, .tensor = {}} : found->second;
+    StepOperand operand = found == known_.end() ? StepOperand{.name = otherwise} : found->second;
     operand.tensor = tensor.detached();
     return operand;
   }
 
   bool is_known(const Tensor& tensor) const { return known_.contains(tensor.array().raw()); }
   void know(const Tensor& tensor, const std::string& name) {
-    known_.try_emplace(tensor.array().raw(), StepOperand{.name = name, .tensor = {}});
+    known_.try_emplace(tensor.array().raw(), StepOperand{.name = name});
   }
 
   std::vector<StepEntry> entries;
@@ -62,10 +61,8 @@ class EntryList {
 
 StepEntry entry_of(const RecordedOp& recorded, StepPart part, const EntryList& list) {
   StepEntry entry = {.op = std::string(recorded.op->name()),
-                     .within = {},
                      .path = recorded.scope,
                      .part = recorded.in_backward ? StepPart::kBackward : part,
-                     .operands = {},
                      .output = recorded.y.detached()};
   if (recorded.backward_of) entry.within = std::string(recorded.backward_of->name());
   for (size_t i = 0; i < recorded.x.size(); ++i) {
@@ -82,7 +79,6 @@ StepEntry entry_of(const RecordedBackward& walked, size_t i, const RecordedOp& f
                      .within = std::string(walked.of->name()),
                      .path = walked.scope,
                      .part = StepPart::kBackward,
-                     .operands = {},
                      .output = walked.dx[i].detached()};
   for (size_t k = 0; k < forward.x.size(); ++k) {
     entry.operands.push_back(list.operand(forward.x[k], absl::StrCat("input ", k)));
@@ -123,12 +119,8 @@ void add_all(const std::vector<RecordedOp>& ops, const std::vector<RecordedBackw
 
 // The sum of squares over all gradients: the one number of a step that no op makes.
 StepEntry norm_entry(const Trainer& trainer, const std::vector<Tensor>& gradients, double norm) {
-  StepEntry entry = {.op = "gradient norm",
-                     .within = {},
-                     .path = {},
-                     .part = StepPart::kNorm,
-                     .operands = {},
-                     .output = full({}, norm, DType::f64)};
+  StepEntry entry = {
+      .op = "gradient norm", .part = StepPart::kNorm, .output = full({}, norm, DType::f64)};
   for (size_t i = 0; i < gradients.size(); ++i) {
     entry.operands.push_back(
         {.name = absl::StrCat("the gradient of ", trainer.trained_parameters()[i].name),
@@ -192,7 +184,6 @@ void record_update(Trainer& trainer, const Config& config, const BatchGradients&
     for (size_t k = 1; k <= after.size(); ++k) {  // the moments before the weight, which reads them
       const size_t which = k % after.size();
       StepEntry entry = {.op = std::string(name_of(config.optimizer.kind)),
-                         .within = {},
                          .path = after[which].name,
                          .part = StepPart::kUpdate,
                          .operands = before[i],

@@ -21,7 +21,7 @@ inline constexpr Named<StepPart> kNames<StepPart>[] = {{"forward", StepPart::kFo
 // An operand of a computed number.
 struct StepOperand {
   std::string name;  // of a parameter, or "the result of linear (forward, in blocks.0)"
-  Tensor tensor;
+  Tensor tensor = {};
   bool is_parameter = false;
   bool is_masked = false;  // it is -inf on purpose where something is hidden
 };
@@ -29,11 +29,11 @@ struct StepOperand {
 // One result of a training step: of an op, of a kernel that is the backward of one, of the
 // optimizer for one parameter.
 struct StepEntry {
-  std::string op;      // "softmax", "adamw"
-  std::string within;  // in the backward: the op whose derivative it helps to compute
-  std::string path;    // the place in the model; of an update the parameter
+  std::string op;           // "softmax", "adamw"
+  std::string within = {};  // in the backward: the op whose derivative it helps to compute
+  std::string path = {};    // the place in the model; of an update the parameter
   StepPart part = StepPart::kForward;
-  std::vector<StepOperand> operands;
+  std::vector<StepOperand> operands = {};
   Tensor output;
   // Computes it once more from other operands, so that it can be differentiated. Empty: it is
   // computed element by element, or from everything.
