@@ -166,20 +166,6 @@ absl::Status check_answer_length(const LoadedRun& run, const TextsToContinue& te
                    longest_answer == 1 ? " token" : " tokens"));
 }
 
-const char* name_of(TextEnd end) {
-  switch (end) {
-    case TextEnd::kLength:
-      return "length";
-    case TextEnd::kStop:
-      return "stop";
-    case TextEnd::kLastToken:
-      return "last token";
-    case TextEnd::kInterrupted:
-      return "interrupted";
-  }
-  return "";
-}
-
 nlohmann::ordered_json continuation_json(const Continuation& written) {
   nlohmann::ordered_json object = {{"prompt", written.prompt},
                                    {"sample", written.sample},

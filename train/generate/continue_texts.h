@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/text/vocabulary.h"
+#include "framework/core/text/names.h"
 #include "train/folder/loaded_run.h"
 #include "train/generate/generate.h"
 #include "train/generate/prompts.h"
@@ -17,6 +18,11 @@
 namespace qkv {
 
 enum class TextEnd { kLength, kStop, kLastToken, kInterrupted };
+template <>
+inline constexpr Named<TextEnd> kNames<TextEnd>[] = {{"length", TextEnd::kLength},
+                                                     {"stop", TextEnd::kStop},
+                                                     {"last token", TextEnd::kLastToken},
+                                                     {"interrupted", TextEnd::kInterrupted}};
 
 // The text of tokens that come one by one, until something ends it: one of the texts `stops`,
 // across the borders of tokens, too, or the token `last_token`. Neither is a part of it.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "framework/core/each_of.h"
 #include "framework/kernels/kernels.h"
 
 namespace qkv {
@@ -42,6 +43,18 @@ Array rows_of(const std::vector<Tokens>& rows) {
   Tokens all;
   for (const Tokens& row : rows) all.insert(all.end(), row.begin(), row.end());
   return Array::of({std::ssize(rows), std::ssize(rows.front())}, all);
+}
+
+// The logits of Model::next_logits. An error if one of them is not a finite number.
+absl::StatusOr<std::vector<double>> finite_logits(const Model& model, const Array& prompts,
+                                                  const Array& written, KeyValueCache* cache) {
+  const Tensor logits = model.next_logits(prompts, written, cache);
+  if (!kernels::all_finite(logits.array())) {
+    return absl::DataLossError(
+        "the logits are not all finite numbers: some numbers of this model are too large to "
+        "compute with");
+  }
+  return logits.to_vector();
 }
 
 // The continuations of prompts of one length. A row that has ended continues, for the rows are read
@@ -133,29 +146,12 @@ void rank(std::vector<Hypothesis>& ended, size_t scored, const BeamOptions& opti
   ended.resize(std::min(ended.size(), static_cast<size_t>(options.width)));
 }
 
-Array tokens_of_beam(const std::vector<Hypothesis>& beam) {
-  Tokens all;
-  for (const Hypothesis& row : beam) all.insert(all.end(), row.tokens.begin(), row.tokens.end());
-  return Array::of({std::ssize(beam), std::ssize(beam.front().tokens)}, all);
-}
-
 }  // namespace
 
 int64_t sample_next(const Model& model, const Tokens& prompt, const Tokens& written,
                     const SamplingOptions& options, RandomStream& random, KeyValueCache* cache) {
   const Array so_far = written.empty() ? Array() : rows_of({written});
   return sample(model.next_logits(rows_of({prompt}), so_far, cache).to_vector(), options, random);
-}
-
-absl::StatusOr<std::vector<double>> finite_logits(const Model& model, const Array& prompts,
-                                                  const Array& written, KeyValueCache* cache) {
-  const Tensor logits = model.next_logits(prompts, written, cache);
-  if (!kernels::all_finite(logits.array())) {
-    return absl::DataLossError(
-        "the logits are not all finite numbers: some numbers of this model are too large to "
-        "compute with");
-  }
-  return logits.to_vector();
 }
 
 absl::StatusOr<Tokens> generate(const Model& model, const Tokens& prompt, int64_t count,
@@ -200,13 +196,9 @@ absl::StatusOr<std::vector<Hypothesis>> beam_search(
   };
   for (int64_t i = 0; i < count && !beam.empty() && can_win(); ++i) {
     if (stop.stop_requested()) return absl::CancelledError("the search was stopped");
-    Tokens prompts;
-    for (size_t row = 0; row < beam.size(); ++row) {
-      prompts.insert(prompts.end(), prompt.begin(), prompt.end());
-    }
-    const absl::StatusOr<std::vector<double>> logits =
-        finite_logits(model, Array::of({std::ssize(beam), std::ssize(prompt)}, prompts),
-                      i > 0 ? tokens_of_beam(beam) : Array(), &cache);
+    const Array prompts = rows_of(std::vector<Tokens>(beam.size(), prompt));
+    const absl::StatusOr<std::vector<double>> logits = finite_logits(
+        model, prompts, i > 0 ? rows_of(each_of(beam, &Hypothesis::tokens)) : Array(), &cache);
     if (!logits.ok()) return logits.status();
     std::vector<Candidate> candidates = all_candidates(beam, *logits);
     std::vector<Hypothesis> next;

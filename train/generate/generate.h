@@ -30,10 +30,6 @@ int64_t sample_next(const Model& model, const Tokens& prompt, const Tokens& writ
                     const SamplingOptions& options, RandomStream& random,
                     KeyValueCache* cache = nullptr);
 
-// The logits of Model::next_logits. An error if one of them is not a finite number.
-absl::StatusOr<std::vector<double>> finite_logits(const Model& model, const Array& prompts,
-                                                  const Array& written, KeyValueCache* cache);
-
 // `count` tokens after `prompt`. `each`, where given, is called with every new token, and stops the
 // generation by returning false. An error if a logit is not a finite number.
 absl::StatusOr<Tokens> generate(const Model& model, const Tokens& prompt, int64_t count,

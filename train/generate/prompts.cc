@@ -134,21 +134,17 @@ std::string warning_about(const LoadedRun& run, const std::vector<Prompt>& promp
   const TaskKind& task = *find_task(data.task);
   if (!task.questions) return "";
   const Task questions = task.questions(data);
-  std::string first;
-  int64_t others = 0;
+  std::vector<std::string> none;  // of the task
   for (const Prompt& prompt : prompts) {
-    if (find_question(questions, prompt.tokens)) continue;
-    if (first.empty()) {
-      first = prompt.text;
-    } else {
-      ++others;
-    }
+    if (!find_question(questions, prompt.tokens)) none.push_back(prompt.text);
   }
-  if (first.empty()) return "";
+  if (none.empty()) return "";
+  const size_t others = none.size() - 1;
   const std::string also =
       others == 0 ? "" : absl::StrCat(" (nor ", others == 1 ? "is " : "are ", others, " more)");
-  return absl::StrCat("\"", first, "\" is not ", question_of(task, data, run.checkpoint.vocabulary),
-                      also, "; there is no right answer");
+  return absl::StrCat("\"", none.front(), "\" is not ",
+                      question_of(task, data, run.checkpoint.vocabulary), also,
+                      "; there is no right answer");
 }
 
 }  // namespace qkv
