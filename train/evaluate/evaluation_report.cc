@@ -101,13 +101,7 @@ std::string confusion_matrix(const Evaluation& e, const std::vector<std::string>
     size_t count = 1;
     const auto width = [&](size_t columns) {
       const std::string part = part_of_matrix(e, names, classes, all.subspan(first, columns));
-      int64_t widest = 0;
-      for (size_t begin = 0; begin < part.size();) {
-        const size_t end = part.find('\n', begin);
-        widest = std::max(widest, text_width(part.substr(begin, end - begin)));
-        begin = end + 1;
-      }
-      return widest;
+      return text_width(part.substr(0, part.find('\n')));  // that of all lines
     };
     while (first + count < all.size() && width(count + 1) <= text_columns()) ++count;
     absl::StrAppend(&text, first > 0 ? "\n" : "",

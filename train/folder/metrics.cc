@@ -130,13 +130,10 @@ absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
   for (const MetricsField& field : kFields) {
     const auto value = object.find(field.name);
     if (value == object.end()) continue;
-    if (value->is_null()) {
-      metrics.*field.value = std::numeric_limits<double>::quiet_NaN();
-    } else if (value->is_number()) {
-      metrics.*field.value = value->get<double>();
-    } else {
+    if (!is_number(*value)) {
       return absl::InvalidArgumentError(absl::StrCat("\"", field.name, "\" is not a number"));
     }
+    metrics.*field.value = number_of(*value);
   }
   if (const auto detail = object.find("detail"); detail != object.end()) {
     absl::StatusOr<StepDetail> read = detail_from_json(*detail);
