@@ -8,17 +8,16 @@ add_test(NAME Docs.CountsAreThoseOfTheTree COMMAND ${Python3_EXECUTABLE} -B ${do
 add_test(NAME Architecture.SizesOnlyFall
          COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tests/architecture/sizes_test.py)
 add_test(NAME Course.IsTheSameInBothLanguages COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py texts)
-# The mistakes of the lessons are compiled and linked with Ninja's own commands.
 if(NOT QKV_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
   add_test(NAME Docs.CommandsPrintWhatThePagesShow COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/blocks_test.py)
   add_test(NAME Stories.RunAsTheyAreWritten COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/stories_test.py)
   set(run_commands Docs.CommandsPrintWhatThePagesShow Stories.RunAsTheyAreWritten)
-  foreach(lesson RANGE 1 8)
+  foreach(lesson RANGE 1 10)
     add_test(NAME Course.Lesson${lesson} COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py ${lesson})
     list(APPEND run_commands Course.Lesson${lesson})
   endforeach()
   set_tests_properties(${run_commands} PROPERTIES TIMEOUT 300 ENVIRONMENT
-    "QKV=$<TARGET_FILE:qkv>;QKV_NINJA=${CMAKE_MAKE_PROGRAM};OMP_WAIT_POLICY=passive")
+    "QKV=$<TARGET_FILE:qkv>;OMP_WAIT_POLICY=passive")
   set_tests_properties(Docs.CommandsPrintWhatThePagesShow PROPERTIES LABELS numbers)
   # What the pages add, as patches: a copy of the tree is built with them, once; later what has changed.
   set(adding_test ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tests/adding/adding_test.py)

@@ -1,7 +1,6 @@
 """A folder in which the commands of a page run as they are written, with the built program as ./qkv."""
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +17,20 @@ def programs_of_apps() -> list:
     """The names of those that are there."""
     names = {f"qkv-{verbs.parent.name}" for verbs in (ROOT / "apps").glob("*/verbs")}
     return sorted(name for name in names if program().with_name(name).exists())
+
+
+LADDER_PYTHON = "/usr/bin/python3"
+
+
+def environment(folder: Path) -> dict:
+    return os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}", "PYTHONPATH": str(program().parent / "python"),
+                         "LC_ALL": "C.UTF-8"}
+
+
+def has_ladder() -> bool:
+    """Whether that Python has NumPy and the package of apps/python."""
+    asked = [LADDER_PYTHON, "-c", "import numpy, qkv"]
+    return subprocess.run(asked, env=environment(ROOT), capture_output=True).returncode == 0
 
 
 class Classroom:
@@ -42,63 +55,30 @@ class Classroom:
 
     def run(self, command: Command) -> tuple:
         """(exit status, what it printed)."""
-        if command.words()[:2] == ["git", "checkout"]:  # the mistake is taken back
-            for name in programs_of_apps():
-                shutil.copy2(program().with_name(name), self.folder / name)
-            return 0, ""
-        done = subprocess.run(["bash", "-c", command.line], cwd=self.folder, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, encoding="utf-8",
-                              env=os.environ | {"PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+        line = command.line
+        if command.words()[:2] == ["./qkv", "ladder"]:  # which the script ./qkv starts with the system's Python
+            line = line.replace("./qkv ladder", f"{LADDER_PYTHON} -B {ROOT}/apps/ladder/ladder.py")
+            if "--begin" not in line:  # the class has written its files
+                shutil.copytree(ROOT / "tests/apps/ladder/solutions", self.folder / "ladder", dirs_exist_ok=True)
+        done = subprocess.run(["bash", "-c", line], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, encoding="utf-8", env=environment(self.folder))
         return done.returncode, done.stdout
 
     def write(self, file: File) -> None:
         (self.folder / file.name).write_text(file.text, encoding="utf-8")
 
     def change(self, change: Change) -> None:
-        """Of the reader's own file, or else of the sources."""
-        own = self.folder / change.file
-        source = own if own.exists() else ROOT / change.file
-        text = source.read_text(encoding="utf-8")
+        """Of the reader's own file."""
+        file = self.folder / change.file
+        text = file.read_text(encoding="utf-8")
         if text.count(change.old + "\n") != 1:
             raise RuntimeError(f"{change.file} has not one line {change.old!r}")
-        changed = own if own.exists() else self.folder / source.name
-        changed.write_text(text.replace(change.old + "\n", change.new + "\n"), encoding="utf-8")
-        if not own.exists():
-            self.plant(change, changed)
-
-    def plant(self, change: Change, wrong: Path) -> None:
-        """Compiles the one file with the mistake in it, and links it before the libraries that have the right one."""
-        build = program().parent
-        to_link = {name: commands_of(build, name) for name in programs_of_apps()}
-        [compile_it, *_] = [line for commands in to_link.values() for line in commands if compiles(line, ROOT / change.file)]
-        compile_it = re.sub(r" -MD -MT \S+ -MF \S+", "", compile_it)  # the build keeps its list of headers
-        compile_it = re.sub(r" -o \S+ -c \S+$", f" -o {wrong}.o -c {wrong}", compile_it)
-        before = f" {wrong}.o -Wl,--allow-multiple-definition -o {self.folder}/"
-        links = [commands[-1].replace(f" -o {name} ", f"{before}{name} ") for name, commands in to_link.items()]
-        for line in (compile_it, *links):
-            done = subprocess.run(line, shell=True, cwd=build, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise RuntimeError(f"{change.file} with its mistake: {line}\n{done.stderr}")
+        file.write_text(text.replace(change.old + "\n", change.new + "\n"), encoding="utf-8")
 
 
-def commands_of(build: Path, name: str) -> list:
-    """That make the program; the last one links it."""
-    ninja = os.environ.get("QKV_NINJA", "ninja")
-    listed = subprocess.run([ninja, "-C", build, "-t", "commands", name], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if not line.startswith("ninja:")]
-
-
-def compiles(command: str, source: Path) -> bool:
-    """Alone, or with the other files of its folder."""
-    found = re.search(r" -c (\S+)$", command)
-    if not found:
-        return False
-    unit = Path(found.group(1))
-    return unit == source or (unit.suffix == ".cxx" and f'"{source}"' in unit.read_text(encoding="utf-8"))
-
-
-def complaints_about(steps: list) -> list:
-    """What happens otherwise than the page says, where its steps are taken one after the other."""
+def complaints_about(steps: list, printed: list = None) -> list:
+    """What happens otherwise than the page says, where its steps are taken one after the other; `printed` gets what the
+    commands print."""
     complaints = []
     with Classroom() as classroom:
         for step in steps:
@@ -107,7 +87,10 @@ def complaints_about(steps: list) -> list:
             elif isinstance(step, Change):
                 classroom.change(step)
             else:
-                complaints += complaints_about_one(step, *classroom.run(step))
+                status, text = classroom.run(step)
+                complaints += complaints_about_one(step, status, text)
+                if printed is not None:
+                    printed.append(text)
     return complaints
 
 

@@ -1,18 +1,17 @@
 """The lessons of docs/course.md, as a teacher gives them.
 
-  course_test.py N        every command of lesson N, with what the text promises of it
-  course_test.py texts    the two languages have the same lessons, and the same walk of docs/teaching.md
+  course_test.py N        every command of lesson N, with what the text promises of it; and every number that it states
+  course_test.py texts    the two languages have the same lessons, the same test, and the same walk of docs/teaching.md
 """
 
 import re
 import sys
 
-from classroom import complaints_about
-from commands import ROOT, Change
-from course import CHINESE_LABS, lessons_of
+from classroom import complaints_about, has_ladder
+from commands import ROOT
+from course import CHINESE, PARTS, half_unit, is_right, lessons_of, questions_of
 
-LESSONS = 8
-MINUTES = 45
+LESSONS, MINUTES, QUESTIONS = 10, 40, 20
 complaints = []
 
 
@@ -23,21 +22,25 @@ def expect(holds: bool, complaint: str) -> None:
 
 def run_lesson(number: int) -> None:
     lesson = lessons_of("course.md")[number - 1]
-    for verb in ("explain", "lab", "gradcheck", "train"):
-        expect(lesson.commands(verb), f"lesson {number} has no {verb}")
-    expect(any(each.fails() for each in lesson.commands("gradcheck")), f"lesson {number}: no gradient check fails")
-    complaints.extend(complaints_about(lesson.steps))
+    for verb in ("explain", "lab", "ladder"):
+        expect(bool(lesson.commands(verb)), f"lesson {number} has no {verb}")
+    printed = []
+    steps = [each for each in lesson.steps if each not in lesson.commands("ladder") or has_ladder()]
+    complaints.extend(complaints_about(steps, printed))
+    for expression, result in lesson.equations():
+        expect(is_right(expression, result), f"lesson {number}: {expression} is not {result}")
+    known = [float(each) for each in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", "\n".join(printed))]
+    for told in lesson.numbers():
+        is_printed = any(abs(each - float(told.replace("−", "-"))) <= half_unit(told) * 1.001 for each in known)
+        expect(is_printed, f"lesson {number}: no command prints {told}")
 
 
-def shape_of(step, language: str) -> list:
+def shape_of(step, language: str) -> str:
     """What must be the same in both languages; what the commands print stands in English only."""
-    if isinstance(step, Change):
-        return [step.file, step.old, step.new]
     expect(language == "en" or not step.promised, f"the Chinese course: {step.line} shows what it prints")
-    is_lab = step.words()[:2] == ["./qkv", "lab"]
-    if is_lab and language == "zh":
-        expect(CHINESE_LABS in step.line, f"the Chinese course: {step.line} has no{CHINESE_LABS}")
-    return [re.sub(r"\s+#.*", "", step.line.replace(CHINESE_LABS, ""))]
+    if step.words()[1] in ("lab", "ladder") and language == "zh":
+        expect(CHINESE in step.line, f"the Chinese course: {step.line} has no{CHINESE}")
+    return step.line.replace(CHINESE, "")
 
 
 def compare_texts() -> None:
@@ -45,17 +48,31 @@ def compare_texts() -> None:
     for lessons, language in ((english, "en"), (chinese, "zh")):
         expect([each.number for each in lessons] == list(range(1, LESSONS + 1)), f"{language}: not lessons 1 to {LESSONS}")
         for lesson in lessons:
-            expect(sum(lesson.minutes()) == MINUTES, f"{language}, lesson {lesson.number}: {lesson.minutes()} minutes")
-            expect(lesson.questions() > 0, f"{language}, lesson {lesson.number}: no questions")
+            where = f"{language}, lesson {lesson.number}"
+            expect(sum(lesson.minutes()) == MINUTES, f"{where}: {lesson.minutes()} minutes")
+            places = [lesson.text.find(part) for part in PARTS[language]]
+            expect(-1 not in places and places == sorted(places), f"{where}: not the parts {PARTS[language]}")
     for one, other in zip(english, chinese):
-        where = f"lesson {one.number}, in English and in Chinese"
-        expect(one.minutes() == other.minutes(), f"{where}: {one.minutes()} and {other.minutes()} minutes")
-        expect(one.questions() == other.questions(), f"{where}: {one.questions()} and {other.questions()} questions")
-        for a, b in zip(one.steps, other.steps):
-            expect(shape_of(a, "en") == shape_of(b, "zh"), f"{where}:\n  {a}\n  {b}")
-        expect(len(one.steps) == len(other.steps), f"{where}: {len(one.steps)} and {len(other.steps)} commands")
+        for what in ("minutes", "equations", "numbers"):
+            a, b = getattr(one, what)(), getattr(other, what)()
+            expect(a == b, f"lesson {one.number}, {what} in English and in Chinese:\n  {a}\n  {b}")
+        shapes = [[shape_of(step, language) for step in lesson.steps] for lesson, language in ((one, "en"), (other, "zh"))]
+        expect(shapes[0] == shapes[1], f"lesson {one.number}, commands in English and in Chinese: {shapes}")
         addresses = [(page, address.replace("&lang=zh", "")) for page, address in other.addresses()]
-        expect(one.addresses() == addresses, f"{where}: addresses {one.addresses()} and {addresses}")
+        expect(one.addresses() == addresses, f"lesson {one.number}: addresses {one.addresses()} and {addresses}")
+
+
+def compare_tests() -> None:
+    answers = [questions_of(name)[1] for name in ("course.md", "course.zh.md")]
+    expect(answers[0] == answers[1], f"the answers in English and in Chinese: {answers}")
+    expect(list(answers[0]) == list(range(1, QUESTIONS + 1)), f"the answers of the test: {answers[0]}")
+    for name in ("course.md", "course.zh.md"):
+        rows = questions_of(name)[0]
+        expect(len(rows) == QUESTIONS, f"{name}: {len(rows)} questions")
+        for row in rows:
+            expect(len(set(row)) == 4, f"{name}: two choices are one: {row}")
+    for letter in "abc":
+        expect(list(answers[0].values()).count(letter) >= QUESTIONS // 4, f"{letter} is seldom right")
 
 
 def compare_walks() -> None:
@@ -71,6 +88,7 @@ def main(argument: str) -> int:
     try:
         if argument == "texts":
             compare_texts()
+            compare_tests()
             compare_walks()
         else:
             run_lesson(int(argument))
