@@ -1,5 +1,6 @@
 #include "apps/check/training_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -96,7 +97,7 @@ Tensor adam_step(const OptimizerOptions& options, int64_t number, const Tensor& 
                  const Tensor& gradient, const Moments& moments, const Tensor& learning_rate) {
   const auto [beta1, beta2] = options.betas;
   const auto t = static_cast<double>(number);
-  const bool decoupled = options.kind == OptimizerKind::kAdamW;
+  const bool decoupled = options.kind != OptimizerKind::kAdam;
   const Tensor g = decoupled ? gradient : gradient + options.weight_decay * w;
   const Tensor m = beta1 * moments.first + (1.0 - beta1) * g;
   const Tensor v = beta2 * moments.second + (1.0 - beta2) * (g * g);
@@ -105,6 +106,27 @@ Tensor adam_step(const OptimizerOptions& options, int64_t number, const Tensor& 
   const Tensor update = corrected_m / (sqrt(corrected_v) + options.epsilon);
   const bool decays = decoupled && w.rank() >= 2;
   return w - learning_rate * (decays ? update + options.weight_decay * w : update);
+}
+
+// All singular values of u [R, C] near 1.
+Tensor orthogonal(const Tensor& u) {
+  const bool wide = u.dim(0) <= u.dim(1);
+  Tensor x = u / (sqrt(sum(u * u)) + 1e-7);
+  for (int step = 0; step < 5; ++step) {
+    const Tensor a = matmul(x, x, {.transpose_a = !wide, .transpose_b = wide});
+    const Tensor squares = -4.7750 * a + 2.0315 * matmul(a, a);
+    x = 3.4445 * x + (wide ? matmul(squares, x) : matmul(x, squares));
+  }
+  return x;
+}
+
+Tensor muon_step(const OptimizerOptions& options, const Tensor& w, const Tensor& gradient,
+                 const Tensor& first, const Tensor& learning_rate) {
+  const double beta = options.betas[0];
+  const Tensor m = beta * first + (1.0 - beta) * gradient;
+  const Tensor x = orthogonal(beta * m + (1.0 - beta) * gradient);
+  const double factor = 0.2 * std::sqrt(static_cast<double>(std::max(w.dim(0), w.dim(1))));
+  return w - learning_rate * (options.weight_decay * w + factor * x);
 }
 
 constexpr int64_t kBatch = 2, kLength = 3, kWidth = 4, kHidden = 5;
@@ -225,10 +247,16 @@ Tensor TrainingStep::composed(std::span<const Tensor> inputs) const {
   Tensors updated;
   for (size_t i = 0; i < count; ++i) {
     const Tensor &w = at.weights[i], &g = gradients[i];
-    updated.push_back(optimizer.kind == OptimizerKind::kSgd
-                          ? sgd_step(optimizer, w, g, at.state[i], at.learning_rate)
-                          : adam_step(optimizer, number, w, g, {at.state[i], at.state[count + i]},
-                                      at.learning_rate));
+    const bool is_matrix = w.rank() >= 2;
+    const Tensor rate = is_matrix ? at.learning_rate * optimizer.matrix_rate : at.learning_rate;
+    if (optimizer.kind == OptimizerKind::kSgd) {
+      updated.push_back(sgd_step(optimizer, w, g, at.state[i], rate));
+    } else if (optimizer.kind == OptimizerKind::kMuon && is_matrix) {
+      updated.push_back(muon_step(optimizer, w, g, at.state[i], rate));
+    } else {
+      updated.push_back(
+          adam_step(optimizer, number, w, g, {at.state[i], at.state[count + i]}, rate));
+    }
   }
   return one_after_the_other(updated);
 }
@@ -248,6 +276,8 @@ std::vector<OpExamples> step_examples() {
   // the second derivatives from being differences of much larger numbers.
   OptimizerOptions first = clipped;
   first.epsilon = 0.01;
+  OptimizerOptions muon = options(OptimizerKind::kMuon, kMuchLess);
+  muon.matrix_rate = 0.5;
   return {{.op = "TrainingStep",
            .examples = {step_example("adamw, clipped", perceptron, clipped, kLaterStep),
                         step_example("adamw, not clipped", perceptron, whole, kLaterStep),
@@ -255,6 +285,7 @@ std::vector<OpExamples> step_examples() {
                         step_example("adamw of attention, clipped", attention, clipped, kLaterStep),
                         step_example("adam, clipped", perceptron,
                                      options(OptimizerKind::kAdam, kMuchLess), kLaterStep),
+                        step_example("muon, clipped", perceptron, muon, kLaterStep),
                         step_example("sgd with momentum, clipped", perceptron,
                                      options(OptimizerKind::kSgd, kMuchLess), kLaterStep)}}};
 }

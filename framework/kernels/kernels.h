@@ -210,6 +210,19 @@ struct AdamStep {
 void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& first_moment,
           Array& second_moment);
 
+// The steps of Muon (framework/optim/muon.cc), on matrices [N, R, C].
+//   m = beta m + (1 - beta) scale g;  u = beta m + (1 - beta) scale g        Nesterov's momentum
+void momentum(Float128 beta, Float128 scale, const Array& gradient, Array& m, Array& u);
+// Each matrix divided by its Frobenius norm + 1e-7.
+void normalize_matrices(Array& x);
+// Each square matrix x = factor x + term I.
+void add_to_diagonal(double factor, double term, Array& x);
+// w = w - learning_rate (weight_decay w + factor x)
+struct MuonStep {
+  Float128 learning_rate, weight_decay, factor;
+};
+void muon(const MuonStep& step, const Array& x, Array& weight);
+
 // average = average + share (weight - average)
 void average(double share, const Array& weight, Array& average);
 

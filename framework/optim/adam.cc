@@ -12,34 +12,38 @@
 #include "framework/optim/optimizer.h"
 
 namespace qkv {
+void adam_update(const OptimizerOptions& options, int64_t t, const Tensor& parameter,
+                 const Array& gradient, std::span<Array> moments,
+                 const kernels::StepFactors& factors) {
+  const auto [beta1, beta2] = options.betas;
+  const auto step = static_cast<double>(t);
+  const bool decoupled = options.kind != OptimizerKind::kAdam;
+  const bool decays = decoupled && parameter.rank() >= 2;
+  Array weight = parameter.array();
+  kernels::adam({.learning_rate = factors.learning_rate,
+                 .beta1 = beta1,
+                 .beta2 = beta2,
+                 .epsilon = options.epsilon,
+                 .l2 = decoupled ? 0.0 : options.weight_decay,
+                 .weight_decay = decays ? options.weight_decay : 0.0,
+                 .correction1 = 1.0 - std::pow(beta1, step),
+                 .correction2 = 1.0 - std::pow(beta2, step),
+                 .gradient_scale = factors.gradient_scale},
+                gradient, weight, moments[0], moments[1]);
+}
+
 namespace {
 
 class Adam final : public Optimizer {
  public:
   Adam(const OptimizerOptions& options, std::vector<NamedParameter> parameters)
-      : Optimizer(std::move(parameters), {"first_moment", "second_moment"}), options_(options) {}
+      : Optimizer(options, std::move(parameters), {"first_moment", "second_moment"}) {}
 
  private:
-  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
+  void update(const NamedParameter& parameter, const Array& gradient, std::span<Array> state,
               const kernels::StepFactors& factors) const override {
-    const auto [beta1, beta2] = options_.betas;
-    const auto t = static_cast<double>(steps());
-    const bool decoupled = options_.kind == OptimizerKind::kAdamW;
-    const bool decays = decoupled && parameter.rank() >= 2;
-    Array weight = parameter.array();
-    kernels::adam({.learning_rate = factors.learning_rate,
-                   .beta1 = beta1,
-                   .beta2 = beta2,
-                   .epsilon = options_.epsilon,
-                   .l2 = decoupled ? 0.0 : options_.weight_decay,
-                   .weight_decay = decays ? options_.weight_decay : 0.0,
-                   .correction1 = 1.0 - std::pow(beta1, t),
-                   .correction2 = 1.0 - std::pow(beta2, t),
-                   .gradient_scale = factors.gradient_scale},
-                  gradient, weight, state[0], state[1]);
+    adam_update(options_, steps(), parameter.tensor, gradient, state, factors);
   }
-
-  OptimizerOptions options_;
 };
 
 }  // namespace

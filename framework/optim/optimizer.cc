@@ -29,8 +29,18 @@ T clip_scale_of(T norm, double max_norm) {
 
 }  // namespace
 
-Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::string> state_names)
-    : parameters_(std::move(parameters)), state_names_(std::move(state_names)) {
+ParameterGroup group_of(const NamedParameter& parameter) {
+  const std::string& name = parameter.name;
+  if (name == "head.weight" || name.ends_with("embedding.weight")) {
+    return ParameterGroup::kEmbedding;
+  }
+  const bool is_table = name.ends_with("scores") || name.ends_with("distance_bias");
+  return parameter.tensor.rank() < 2 || is_table ? ParameterGroup::kOther : ParameterGroup::kMatrix;
+}
+
+Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters,
+                     std::vector<std::string> state_names)
+    : options_(options), parameters_(std::move(parameters)), state_names_(std::move(state_names)) {
   for (const NamedParameter& p : parameters_) {
     std::vector<Array>& arrays = states_.emplace_back();
     for (size_t i = 0; i < state_names_.size(); ++i) {
@@ -68,8 +78,11 @@ void Optimizer::step_by(std::span<const Tensor> gradients, const kernels::StepFa
   }
   ++steps_;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor& parameter = parameters_[i].tensor;
-    update(parameter, gradients[i].array(), states_[i], factors);
+    kernels::StepFactors own = factors;
+    const ParameterGroup group = group_of(parameters_[i]);
+    if (group == ParameterGroup::kEmbedding) own.learning_rate *= options_.embedding_rate;
+    if (group == ParameterGroup::kMatrix) own.learning_rate *= options_.matrix_rate;
+    update(parameters_[i], gradients[i].array(), states_[i], own);
   }
   const double share =
       (1 - average_decay_) / (1 - std::pow(average_decay_, static_cast<double>(steps_)));
@@ -105,8 +118,16 @@ std::vector<NamedState> Optimizer::state() const {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           std::vector<NamedParameter> parameters) {
-  return options.kind == OptimizerKind::kSgd ? make_sgd(options, std::move(parameters))
-                                             : make_adam(options, std::move(parameters));
+  switch (options.kind) {
+    case OptimizerKind::kSgd:
+      return make_sgd(options, std::move(parameters));
+    case OptimizerKind::kMuon:
+      return make_muon(options, std::move(parameters));
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamW:
+      break;
+  }
+  return make_adam(options, std::move(parameters));
 }
 
 double global_norm(std::span<const Tensor> gradients) { return norm_of<double>(gradients); }

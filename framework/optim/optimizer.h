@@ -19,6 +19,14 @@ struct NamedState {
   Array array;       // shares storage with the optimizer
 };
 
+// What a parameter is, by its name. A group may have a learning rate of its own, and Muon takes the
+// matrices.
+//   embedding  a vector for each token, position or class: "…embedding.weight", "head.weight"
+//   matrix     all else with two axes or more, but for tables of scores: "…scores",
+//   "…distance_bias" other      biases, norms, tables of scores
+enum class ParameterGroup { kEmbedding, kMatrix, kOther };
+ParameterGroup group_of(const NamedParameter& parameter);
+
 // Changes parameters in place, one step at a time. The gradients come in the order of the
 // parameters.
 class Optimizer {
@@ -47,11 +55,14 @@ class Optimizer {
   void set_steps(int64_t steps) { steps_ = steps; }
 
  protected:
-  Optimizer(std::vector<NamedParameter> parameters, std::vector<std::string> state_names);
+  Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters,
+            std::vector<std::string> state_names);
   // Step number `steps()` (counted from 1) of one parameter, whose state comes in the order of the
   // names.
-  virtual void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-                      const kernels::StepFactors& factors) const = 0;
+  virtual void update(const NamedParameter& parameter, const Array& gradient,
+                      std::span<Array> state, const kernels::StepFactors& factors) const = 0;
+
+  OptimizerOptions options_;
 
  private:
   void step_by(std::span<const Tensor> gradients, const kernels::StepFactors& factors);
@@ -70,6 +81,12 @@ std::unique_ptr<Optimizer> make_sgd(const OptimizerOptions& options,
                                     std::vector<NamedParameter> parameters);
 std::unique_ptr<Optimizer> make_adam(const OptimizerOptions& options,  // adam, adamw
                                      std::vector<NamedParameter> parameters);
+std::unique_ptr<Optimizer> make_muon(const OptimizerOptions& options,
+                                     std::vector<NamedParameter> parameters);
+// Step t of adam or, with options of any other kind, adamw on one parameter.
+void adam_update(const OptimizerOptions& options, int64_t t, const Tensor& parameter,
+                 const Array& gradient, std::span<Array> moments,
+                 const kernels::StepFactors& factors);
 
 // The Euclidean norm of all gradients taken as one vector, summed in f64 in a fixed order.
 double global_norm(std::span<const Tensor> gradients);

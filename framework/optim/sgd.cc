@@ -11,20 +11,18 @@ namespace {
 class Sgd final : public Optimizer {
  public:
   Sgd(const OptimizerOptions& options, std::vector<NamedParameter> parameters)
-      : Optimizer(std::move(parameters), {"velocity"}), options_(options) {}
+      : Optimizer(options, std::move(parameters), {"velocity"}) {}
 
  private:
-  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
+  void update(const NamedParameter& parameter, const Array& gradient, std::span<Array> state,
               const kernels::StepFactors& factors) const override {
-    Array weight = parameter.array();
+    Array weight = parameter.tensor.array();
     kernels::sgd({.learning_rate = factors.learning_rate,
                   .momentum = options_.momentum,
                   .weight_decay = options_.weight_decay,
                   .gradient_scale = factors.gradient_scale},
                  gradient, weight, state[0]);
   }
-
-  OptimizerOptions options_;
 };
 
 }  // namespace

@@ -54,6 +54,9 @@ TRAINING = [
     {"optimizer.kind": "adamw", "optimizer.warmup_steps": 3, "optimizer.min_learning_rate": 1e-3, "model.mixer": "recurrence"},
     {"optimizer.kind": "adamw", "model.position": "sinusoidal", "model.mixer": "learned"},
     {"optimizer.kind": "adamw", "attention.heads": "narrow"},
+    {"optimizer.kind": "muon", "optimizer.matrix_rate": 2.0, "optimizer.embedding_rate": 0.5, "model.tie_embeddings": False},
+    {"optimizer.kind": "muon", "attention.heads": "narrow", "model.position": "relative"},
+    {"optimizer.kind": "muon", "model.mixer": "convolution"},
     {"optimizer.kind": "adam", "train.accumulation_steps": 4, "model.tie_embeddings": False},
     {"optimizer.kind": "sgd", "optimizer.momentum": 0.9, "model.kind": "encoder_decoder", "train.label_smoothing": 0.2},
     {"optimizer.kind": "adamw", "model.kind": "classifier", "model.pool": "class_token"},
@@ -70,22 +73,53 @@ def learning_rate(o, step):
     return falling[o["schedule"]]
 
 
+class Muon(torch.optim.AdamW):
+    """AdamW, but for groups of one matrix, whose numbers stand in `columns` columns."""
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            if not group["columns"]:
+                continue
+            p, beta = group["params"][0], group["betas"][0]
+            m = self.state[p]["exp_avg"].lerp_(p.grad, 1 - beta)
+            u = (beta * m + (1 - beta) * p.grad).reshape(-1, p.shape[-2] if p.dim() == 3 else len(p), p.shape[-1])
+            if group["columns"] != p.shape[-1]:
+                u = u.reshape(1, len(p), -1)
+            x = u / (u.norm(dim=(1, 2), keepdim=True) + 1e-7)
+            for _ in range(5):
+                a = x @ x.mT
+                x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+            update = 0.2 * max(x.shape[1:]) ** 0.5 * x.reshape(p.shape)
+            p -= group["lr"] * (group["weight_decay"] * p + update)
+            p.grad = None
+        super().step()
+
+
+def group_of(name, p, o):
+    """docs/models.md: what a group of parameters has of its own."""
+    embedding = name == "head.weight" or name.endswith("embedding.weight")
+    matrix = p.dim() >= 2 and not embedding and not name.endswith(("scores", "distance_bias"))
+    decay = o["weight_decay"] if p.dim() >= 2 or o["kind"] != "muon" and o["kind"] != "adamw" else 0.0
+    columns = p[0].numel() if name.endswith("convolution.weight") else p.shape[-1]
+    return {
+        "params": [p],
+        "weight_decay": decay,
+        "factor": o["embedding_rate"] if embedding else o["matrix_rate"] if matrix else 1.0,
+        "columns": columns if matrix and o["kind"] == "muon" else 0,
+    }
+
+
 def optimizer_of(o, named, state, step):
     """PyTorch's, as it is after `step` steps of qkv's."""
-    decay = o["weight_decay"]
+    groups = [group_of(name, parameter, o) for name, parameter in named.items()]
     if o["kind"] == "sgd":
-        made = torch.optim.SGD(list(named.values()), lr=1.0, momentum=o["momentum"], weight_decay=decay)
+        made = torch.optim.SGD(groups, lr=1.0, momentum=o["momentum"])
         kept = {"momentum_buffer": "velocity"}
     else:
         kept = {"exp_avg": "first_moment", "exp_avg_sq": "second_moment"}
         options = {"lr": 1.0, "betas": tuple(o["betas"]), "eps": o["epsilon"]}
-        if o["kind"] == "adam":
-            made = torch.optim.Adam(list(named.values()), weight_decay=decay, **options)
-        else:
-            matrices = [p for p in named.values() if p.dim() >= 2]
-            others = [p for p in named.values() if p.dim() < 2]
-            groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
-            made = torch.optim.AdamW(groups, **options)
+        made = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "muon": Muon}[o["kind"]](groups, **options)
     for name, parameter in named.items():
         made.state[parameter] = {to: state[f"optimizer.{of}.{name}"] for to, of in kept.items()}
         made.state[parameter]["step"] = torch.tensor(float(step))
@@ -106,7 +140,7 @@ def check_step(run, step, batch, metrics):
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), o["grad_clip"] or math.inf)
     made, rate = optimizer_of(o, named, state, step), learning_rate(o, step)
     for group in made.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group["factor"]
     made.step()
     for what, value in (("loss", loss), ("grad_norm", norm), ("learning_rate", torch.tensor(rate))):
         close(value.detach(), torch.tensor(metrics[what]), what)

@@ -53,6 +53,68 @@ void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& fir
   });
 }
 
+void momentum(Float128 beta, Float128 scale, const Array& gradient, Array& m, Array& u) {
+  dispatch_floating("momentum", m.dtype(), [&]<class T>(T) {
+    const T* g = gradient.data<T>();
+    T *mean = m.mutable_data<T>(), *next = u.mutable_data<T>();
+    const T old = static_cast<T>(beta);
+    const T part = static_cast<T>((1 - ScalarOf<T>(beta)) * ScalarOf<T>(scale));
+    parallel_for(m.size(), kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        mean[i] = old * mean[i] + part * g[i];
+        next[i] = old * mean[i] + part * g[i];
+      }
+    });
+  });
+}
+
+void normalize_matrices(Array& x) {
+  dispatch_floating("normalize_matrices", x.dtype(), [&]<class T>(T) {
+    using S = ScalarOf<T>;
+    const int64_t size = x.shape()[1] * x.shape()[2];
+    T* matrices = x.mutable_data<T>();
+    parallel_for(x.shape()[0], 1, [=](int64_t begin, int64_t end) {
+      for (T* matrix = matrices + begin * size; matrix != matrices + end * size; matrix += size) {
+        S sum = 0;
+        for (int64_t i = 0; i < size; ++i) sum += S(matrix[i]) * S(matrix[i]);
+        const T factor = static_cast<T>(1 / (math::sqrt(sum) + S(1e-7)));
+#pragma omp simd
+        for (int64_t i = 0; i < size; ++i) matrix[i] *= factor;
+      }
+    });
+  });
+}
+
+void add_to_diagonal(double factor, double term, Array& x) {
+  dispatch_floating("add_to_diagonal", x.dtype(), [&]<class T>(T) {
+    const int64_t n = x.shape()[2];
+    T* rows = x.mutable_data<T>();
+    const T f = static_cast<T>(factor), t = static_cast<T>(term);
+    parallel_for(x.size() / n, piece_rows(n, kGrain), [=](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) rows[row * n + i] *= f;
+        rows[row * n + row % n] += t;
+      }
+    });
+  });
+}
+
+void muon(const MuonStep& step, const Array& x, Array& weight) {
+  dispatch_floating("muon", weight.dtype(), [&]<class T>(T) {
+    using S = ScalarOf<T>;
+    const T* change = x.data<T>();
+    T* w = weight.mutable_data<T>();
+    const T keep = static_cast<T>(1 - S(step.learning_rate) * S(step.weight_decay));
+    const T rate = static_cast<T>(S(step.learning_rate) * S(step.factor));
+    parallel_for(weight.size(), kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) w[i] = keep * w[i] - rate * change[i];
+    });
+  });
+}
+
 void average(double share, const Array& weight, Array& average) {
   dispatch_floating("average", weight.dtype(), [&]<class T>(T) {
     const T* w = weight.data<T>();

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "framework/optim/optimizer.h"
 #include "tests/framework/testing.h"
 
@@ -45,6 +49,43 @@ TEST(OptimizerTest, KeepsTheMeanOfTheWeightsAfterEachStep) {
   for (const double decay : {0.0, 1.0, -0.1}) {
     EXPECT_THROW(optimizer->keep_averages(decay), Error);
   }
+}
+
+// Five steps bring the singular values of any matrix near 1: the update of a matrix has a size that
+// does not depend on the gradient's, and no direction of it is left out.
+TEST(OptimizerTest, MuonMovesAMatrixAsFarInEveryDirection) {
+  for (const Shape& shape : {Shape{2, 3}, Shape{3, 2}, Shape{2, 2}}) {
+    const NamedParameter w = make_parameter("w", shape, 0.0);
+    const auto muon = make_optimizer({.kind = OptimizerKind::kMuon, .weight_decay = 0.0}, {w});
+    const int64_t columns = shape[1];
+    std::vector<double> gradient(static_cast<size_t>(shape.size()), 0.0);
+    gradient[0] = 1000.0;  // the diagonal has the singular values 1,000 and 200
+    gradient[static_cast<size_t>(columns) + 1] = -200.0;
+    muon->step(std::vector<Tensor>{Tensor(Array::of(shape, DType::f64, gradient))}, 1.0);
+    const std::vector<double> moved = w.tensor.to_vector();
+    const double factor = 0.2 * std::sqrt(std::max(shape[0], columns));
+    for (size_t i = 0; i < moved.size(); ++i) {
+      const double size = gradient[i] == 0 ? 0 : gradient[i] > 0 ? -factor : factor;
+      EXPECT_NEAR(moved[i], size, 0.35 * std::abs(size)) << shape.to_string() << " " << i;
+    }
+  }
+}
+
+TEST(OptimizerTest, AGroupIsNamedByItsParameters) {
+  const auto group = [](const char* name, const Shape& shape) {
+    return group_of(make_parameter(name, shape, 0.0));
+  };
+  for (const char* name : {"token_embedding.weight", "encoder.position_embedding.weight",
+                           "patch_embedding.weight", "head.weight"}) {
+    EXPECT_EQ(group(name, {2, 2}), ParameterGroup::kEmbedding) << name;
+  }
+  for (const char* name :
+       {"blocks.0.learned.scores", "blocks.0.attention.position.distance_bias"}) {
+    EXPECT_EQ(group(name, {2, 2}), ParameterGroup::kOther) << name;
+  }
+  EXPECT_EQ(group("blocks.0.attention.query.weight", {2, 2}), ParameterGroup::kMatrix);
+  EXPECT_EQ(group("blocks.0.convolution.weight", {2, 2, 3}), ParameterGroup::kMatrix);
+  EXPECT_EQ(group("head.bias", {2}), ParameterGroup::kOther);
 }
 
 }  // namespace

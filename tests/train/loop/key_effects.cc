@@ -157,12 +157,15 @@ const std::vector<KeyEffect>& effects() {
 
       {"optimizer.kind", {}, {}, kLearning},
       {"optimizer.learning_rate", {}, {"1e-2", "2e-2"}, kLearning | kRate},
+      {"optimizer.matrix_rate", {}, {"1", "2"}, kLearning},
+      {"optimizer.embedding_rate", {}, {"1", "2"}, kLearning},
       {"optimizer.betas", {}, {"[0.9, 0.99]", "[0.8, 0.99]", "[0.9, 0.9]"}, kLearning},
       {"optimizer.epsilon", {}, {"1e-8", "1e-2"}, kLearning},
       {"optimizer.momentum", {}, {"0", "0.9"}, kLearning},
       {"optimizer.weight_decay", {"optimizer.kind=sgd"}, {"0", "0.1", "0.2"}, kLearning},
       {"optimizer.weight_decay", {"optimizer.kind=adam"}, {"0", "0.1", "0.2"}, kLearning},
       {"optimizer.weight_decay", {"optimizer.kind=adamw"}, {"0", "0.1", "0.2"}, kLearning},
+      {"optimizer.weight_decay", {"optimizer.kind=muon"}, {"0", "0.1", "0.2"}, kLearning},
       {"optimizer.grad_clip", {}, {"0", "0.1", "0.2"}, kLearning},
       {"optimizer.grad_clip", {}, {"0", "1e9"}, kNothing},  // 0: no clipping
       {"optimizer.schedule", {}, {}, kLearning | kRate},
