@@ -180,7 +180,9 @@ Json meta_of(const Recording& recording, const Lesson& lesson) {
   meta["begin"] = {{"layer", lesson.layer},
                    {"head", lesson.head},
                    {"position", lesson.position},
-                   {"step", lesson.begins_at_place ? "softmax" : "opening"}};
+                   {"step", lesson.begins_at_place ? "softmax"
+                            : lesson.practice      ? "practice"
+                                                   : "opening"}};
   for (const TapeValue& value : recording.tape.values) {
     const Array& array = value.tensor.array();
     if (value.computed || value.parameter || array.dtype() != DType::i64) continue;
@@ -229,13 +231,9 @@ Recording part_at(const Recording& whole, const std::string& layer, const std::s
                          .other_weights = other_weights});
 }
 
-// The tape of the model with a setting, without the numbers of parameters that are known: of those
-// that have this shape in the model of the lesson.
-Json variant_of(const Lesson& lesson, const std::string& setting, const std::string& part,
-                const std::map<std::string, Shape>& known) {
-  const Lesson changed = sure(with_settings(lesson, {setting}));
-  Recording recording = record(changed.model, changed.batch, changed.form());
-  if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
+// A tape without the numbers that are computed, and of parameters that are known: that have this
+// shape in the model of the lesson.
+Json tape_beside(const Recording& recording, const std::map<std::string, Shape>& known) {
   Json values = Json::array();
   for (const TapeValue& value : recording.tape.values) {
     values.push_back(json_of(value));
@@ -246,10 +244,37 @@ Json variant_of(const Lesson& lesson, const std::string& setting, const std::str
     EncodedNumbers numbers = encode_numbers(value.tensor, 0, value.tensor.size());
     values.back()["numbers"] = {{numbers.type, std::move(numbers.base64)}};
   }
+  return tape_of(recording, std::move(values));
+}
+
+std::map<std::string, Shape> shapes_of_parameters(const Lesson& lesson) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, tensor] : parameters(lesson.model)) shapes[name] = tensor.shape();
+  return shapes;
+}
+
+// All questions with which the page can train the model, into what describes the lesson.
+void add_practice(const Lesson& lesson, Json& json) {
+  if (!lesson.practice) return;
+  const Recording recording = record(lesson.model, *lesson.practice, lesson.form());
+  json["practice"] = tape_beside(recording, shapes_of_parameters(lesson));
+  const OptimizerOptions& optimizer = lesson.config.optimizer;
+  json["practice"]["optimizer"] = {{"learning_rate", optimizer.learning_rate},
+                                   {"betas", optimizer.betas},
+                                   {"epsilon", optimizer.epsilon}};
+}
+
+// The tape of the model with a setting.
+Json variant_of(const Lesson& lesson, const std::string& setting, const std::string& part,
+                const std::map<std::string, Shape>& known) {
+  const Lesson changed = sure(with_settings(lesson, {setting}));
+  Recording recording = record(changed.model, changed.batch, changed.form());
+  if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
   Json variant = {{"setting", setting},
                   {"whole_loss", to_json(recording.whole_loss)},
                   {"untrained", changed.untrained}};
-  variant.update(tape_of(recording, std::move(values)));
+  variant.update(tape_beside(recording, known));
+  add_practice(changed, variant);
   return variant;
 }
 
@@ -282,6 +307,7 @@ Recording part_that_fits(Recording whole, const std::string& layer,
 std::string lesson_document(const Recording& recording, const Lesson& lesson, int64_t most_bytes) {
   Json document = {{"format", "qkv lesson"}, {"version", 1}, {"meta", meta_of(recording, lesson)}};
   for (const LessonFrame& frame : lesson.history) document["history"].push_back(json_of(frame));
+  add_practice(lesson, document);
   document.update(tape_of(recording, describe_values(recording.tape)));
   const int64_t room =
       most_bytes > 0 ? std::max<int64_t>(1, most_bytes - std::ssize(text_of(document))) : 0;
@@ -290,8 +316,7 @@ std::string lesson_document(const Recording& recording, const Lesson& lesson, in
 }
 
 std::string variants_document(const Lesson& lesson, const std::string& part, int64_t most_bytes) {
-  std::map<std::string, Shape> known;
-  for (const auto& [name, tensor] : parameters(lesson.model)) known[name] = tensor.shape();
+  const std::map<std::string, Shape> known = shapes_of_parameters(lesson);
   const std::vector<std::string> settings = single_settings(lesson);
   std::map<std::string, Json> made;
   int64_t left = most_bytes;

@@ -32,6 +32,8 @@ struct Lesson {
   int64_t step = 0;                     // of training; 0: it has had none
   Model model;
   Batch batch;  // of one row
+  // With which the page can train the model: questions, and those without targets are not learned.
+  std::optional<Batch> practice = {};
   // Parameters that a changed setting asks for and the model of the run does not have: their
   // numbers are random.
   std::vector<std::string> untrained = {};

@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "data/batch_builder.h"
+#include "data/split.h"
 #include "framework/core/each_of.h"
 #include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {
 
+constexpr char kLearn[] = "learn";
 constexpr double kTenths = 10.0;
 constexpr double kSpread = 30.0;  // gives weights a standard deviation of 30 x 0.02
 
@@ -132,11 +137,71 @@ Lesson lesson_of(const BuiltIn& example) {
   return lesson;
 }
 
+// As `qkv train` has it, with a file of the questions' lines.
+Config config_that_learns() {
+  Config config;
+  config.name = kLearn;
+  config.data.task = "pairs";
+  config.data.path = absl::StrCat(kLearn, ".tsv");
+  config.model.num_layers = config.model.num_heads = 1;
+  config.model.d_model = 16;
+  config.model.d_ff = 32;
+  config.model.init_std = 0.1;
+  config.model.activation = Activation::kRelu;
+  config.optimizer.learning_rate = 0.002;
+  config.optimizer.weight_decay = config.optimizer.grad_clip = 0;
+  config.optimizer.schedule = Schedule::kConstant;
+  config.train.precision = Precision::kF64;
+  config.train.steps = 200;
+  config.train.batch_size = 27;
+  config.train.log_interval = 1;
+  return config;
+}
+
+// All questions of three symbols. Training has those that it would have of the file.
+Lesson lesson_that_learns() {
+  const std::vector<std::string> vocabulary = {"\t", "\n", "0", "1", "2", "�"};
+  constexpr int64_t kFirst = 2, kSymbols = 3, kShown = 5;  // 012
+  std::vector<Example> examples;
+  std::vector<std::string> questions;
+  for (int64_t i = 0; i < kSymbols * kSymbols * kSymbols; ++i) {
+    const int64_t a = kFirst + i / 9, b = kFirst + i / 3 % 3, c = kFirst + i % 3;
+    examples.push_back({.prompt = {a, b, c, 0}, .answer = {c, b, a, 1}});
+    questions.push_back(absl::StrCat(a - kFirst, b - kFirst, c - kFirst));
+  }
+  const QuestionLengths lengths = {.prompt = 4, .answer = 4, .both = 8};
+  const DataShape data = shape_of(lengths, std::ssize(vocabulary), DataForm::kSequence);
+  const Config config = config_that_learns();
+  const auto batch_of = [&](const std::vector<Example>& rows) {
+    return question_batch(DataForm::kSequence, rows, lengths, /*padding=*/0);
+  };
+  Batch practice = batch_of(examples);
+  const std::vector<Split> sides =
+      sides_of(std::vector<std::string_view>(questions.begin(), questions.end()),
+               std::vector<int64_t>(questions.size()), config.data.train_fraction);
+  for (size_t i = 0; i < sides.size(); ++i) {
+    if (sides[i] == Split::kTraining) continue;
+    int64_t* row =
+        practice.targets.mutable_data<int64_t>() + static_cast<int64_t>(i) * data.max_length;
+    std::fill_n(row, data.max_length, kIgnoredTarget);
+  }
+  return {.config = config,
+          .vocabulary = vocabulary,
+          .model = make_model(config, data),
+          .batch = batch_of({examples[kShown]}),
+          .practice = std::move(practice)};
+}
+
 }  // namespace
 
-std::vector<std::string> lesson_names() { return each_of(examples(), &BuiltIn::name); }
+std::vector<std::string> lesson_names() {
+  std::vector<std::string> names = each_of(examples(), &BuiltIn::name);
+  names.emplace_back(kLearn);
+  return names;
+}
 
 absl::StatusOr<Lesson> find_lesson(const std::string& name) {
+  if (name == kLearn) return lesson_that_learns();
   for (const BuiltIn& example : examples()) {
     if (example.name == name) return lesson_of(example);
   }

@@ -3,6 +3,7 @@ import { App } from "./frame/app.js";
 import { element } from "../../report/page/dom.js";
 import { Lesson } from "./lesson/lesson.js";
 import { shortNumber, unpacked } from "./ops/numbers.js";
+import { serveSteps } from "./tape/learner.js";
 import { Tape } from "./tape/tape.js";
 import { say, useLanguage } from "./texts/say.js";
 import { useTexts } from "../../report/texts/texts.js";
@@ -37,4 +38,5 @@ async function start() {
   app.loadForms(document.getElementById("variants")?.textContent ?? "");
 }
 
-start();
+if (typeof document === "undefined") serveSteps();
+else start();

@@ -44,8 +44,6 @@ interface OpKind {
   moves?: boolean; // its cells are copies
   adds?: boolean; // its cells are sums
   multiplies?: boolean; // its cells are sums of products
-  byRows?: boolean; // a row of the output is made of that row of the inputs
-  rowInputs?: number[]; // of these inputs alone, and of all of the others
 }
 
 interface Cell {
@@ -179,6 +177,12 @@ interface Mistake {
   change(draft: Draft, place: any): void;
 }
 
+// Where a step of learning leads.
+interface Move {
+  parameters: Map<string, Tensor>;
+  fall: number;
+}
+
 interface MatrixCell {
   key: string;
   row: number;
@@ -195,7 +199,6 @@ interface State {
   settings?: Settings;
   edits?: Edit[];
   exercise?: MatrixCell | null;
-  order?: number[] | null;
   break?: string | null;
   form?: string | null;
   lang?: string;
@@ -210,4 +213,5 @@ interface State {
   trail?: string | null;
   prompt?: string | null;
   rate?: string | null;
+  pairs?: string | null;
 }

@@ -81,7 +81,7 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   if (!given.set().empty()) lesson = with_settings(*lesson, given.set());
   if (!lesson.ok()) return lesson.status();
   lesson->language = given.text("lang");
-  lesson->has_forms = given.has("forms");
+  lesson->has_forms = given.has("forms") || lesson->practice;
   ProgressLine progress(stderr);
   progress.show("computing forward and backward");
   Recording recording = record(lesson->model, lesson->batch, lesson->form());

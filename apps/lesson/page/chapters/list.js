@@ -10,6 +10,7 @@
 //     nothing of the kind. Without step, the chapter is there for every layer
 //   drawing(app): {root, show()}, above the matrices; shown again for every cell that is chosen
 //   view(app): in place of the matrices of `layout`
+//   choosesLayer: whether it shows layers of its own choice, so that the reader cannot choose one
 //   hasExercises: whether cells of its matrices are asked for in the chapter of exercises
 import { detectiveChapter } from "./detective.js";
 import { embeddingChapter } from "./embedding.js";
@@ -22,6 +23,7 @@ import { logitsChapter, lossChapter } from "./loss.js";
 import { finalNormChapter, normAfterChapter, normChapter, secondNormAfterChapter, secondNormChapter } from "./norms.js";
 import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
 import { openingChapter } from "./opening/view.js";
+import { practiceChapter } from "./practice.js";
 import { headsChapter, keyChapter, queryChapter, valueChapter } from "./projections.js";
 import { residualChapter, secondResidualChapter } from "./residuals.js";
 import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter, softmaxChapter } from "./scores.js";
@@ -29,7 +31,7 @@ import { trainingChapter } from "./training.js";
 import { sequenceNames, vocabularyNames } from "../lesson/sequences.js";
 
 const groups = {
-  model: [openingChapter, glanceChapter],
+  model: [practiceChapter, openingChapter, glanceChapter],
   input: [embeddingChapter, ledgerOfInputChapter, normChapter],
   projections: [ledgerOfMemoryChapter, ledgerChapter, queryChapter, keyChapter, valueChapter, headsChapter],
   weights: [scoresChapter, scaleChapter, positionBiasChapter, maskChapter, softmaxChapter],
@@ -55,11 +57,11 @@ const allChapters = Object.entries(groups).flatMap(([group, chapters]) =>
 const rulesOfStep = ({ forward = [], backward = [] }) => ({ forward: [forward].flat(), backward: [backward].flat() });
 
 // The steps of one layer.
-export function stepsOf(document, anatomy, layerPath, order) {
+export function stepsOf(document, anatomy, layerPath) {
   const layer = anatomy.layer(layerPath);
   const [, heads, rows, columns] = anatomy.shape(layer.weights);
-  const queries = sequenceNames(document, anatomy, { stack: layer.stack, rows, order });
-  const source = { stack: "encoder.", rows: columns, order: null };
+  const queries = sequenceNames(document, anatomy, { stack: layer.stack, rows });
+  const source = { stack: "encoder.", rows: columns };
   const keys = layer.isCross ? sequenceNames(document, anatomy, source) : queries;
   const facts = {
     anatomy,

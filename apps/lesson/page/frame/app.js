@@ -19,7 +19,7 @@ import { retaped } from "../lesson/retape.js";
 
 const addressDelay = 250;
 // What of a state makes its tape; of a mistake, its layer too.
-const namesOfTape = ["form", "settings", "edits", "break", "order", "prompt", "at", "learn", "rate", "case"];
+const namesOfTape = ["form", "settings", "edits", "break", "prompt", "pairs", "at", "learn", "rate", "case"];
 
 export class App {
   constructor(root, lesson, found) {

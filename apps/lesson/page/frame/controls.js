@@ -1,13 +1,12 @@
-// The bar below: switches of the model, the order of the tokens, planted mistakes.
+// The bar below: switches of the model, planted mistakes.
 import { buttonElement, selectElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { attentionLayers } from "../tape/layers.js";
 import { mistakes } from "../tape/mistakes.js";
 import { isCausalFixed } from "../tape/settings.js";
 import { say } from "../texts/say.js";
-import { tokenStrip } from "./token_strip.js";
 
-const asRecorded = { form: null, settings: {}, edits: [], break: null, order: null, prompt: null };
+const asRecorded = { form: null, settings: {}, edits: [], break: null, prompt: null, pairs: null };
 
 export function switchBar(app) {
   const { lesson } = app;
@@ -16,15 +15,14 @@ export function switchBar(app) {
     Object.keys(state.settings).length > 0 ||
     state.edits.length > 0 ||
     state.break ||
-    state.order ||
     state.prompt ||
+    state.pairs ||
     state.form;
   return [
     ...switches(app),
     windowField(app),
     formSelect(app),
     state.case ? null : breakSelect(app),
-    tokenStrip(app),
     trainingField(app),
     isChanged
       ? buttonElement(say("switch.reset"), () => app.go(asRecorded), { class: "reset" })

@@ -3,10 +3,14 @@
 import { buttonElement, sectionElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
+import { learnerBeside } from "../tape/learner.js";
 import { say } from "../texts/say.js";
 import { sparkline } from "../chapters/training.js";
 
-const rates = { least: -2, most: 2 }; // powers of ten
+const longestOnPage = 40; // milliseconds from frame to frame
+// Powers of ten; what a step is, and how much it lowers the loss to first order.
+const byHand = { rates: [-2, 2], rule: "W ← W − η dW", by: "η ‖dW‖²" };
+const byAdam = { rates: [-4, -1], rule: "Adam", by: "Σ dW ∘ (W − Wₙₑₓₜ)" };
 
 const roundedRate = (rate) => Number(rate.toPrecision(2));
 
@@ -15,6 +19,7 @@ export function learningOf(app, moved) {
   const { lesson } = app;
   if (!lesson.learning) return null;
   const { rate, most } = lesson.learning;
+  const { rates: [least, largest], rule, by } = lesson.start.practice ? byAdam : byHand;
   const told = element("p", { role: "status" });
   const curve = element("div");
   const to = (steps) => {
@@ -25,31 +30,38 @@ export function learningOf(app, moved) {
   const step = () => to(lesson.learning.steps + 1);
 
   // One step a frame, until it is stopped, or there is none left, or it is not shown any more.
-  let running = false;
-  const isRunning = () => running;
+  let running = null; // this run, of several
+  const isRunning = () => running !== null;
   const run = (wanted) => {
-    running = wanted;
+    running = wanted ? {} : null;
     show();
-    if (wanted) requestAnimationFrame(frame);
+    if (wanted) runOn(running);
     else app.showHeader();
   };
-  const frame = () => {
-    if (!running || !root.isConnected) return;
-    if (lesson.learning.steps === most) {
-      run(false);
-      return;
+  const runOn = async (own) => {
+    const goesOn = () => running === own && root.isConnected && lesson.learning.steps < most;
+    let learner = null;
+    let [before, now] = [Infinity, Infinity];
+    while (goesOn()) {
+      [before, now] = [now, await new Promise(requestAnimationFrame)];
+      const { steps, descent } = lesson.learning;
+      if (steps === descent.points.length - 1 && (learner || now - before > longestOnPage)) {
+        learner ??= await learnerBeside(descent, rate);
+        await learner.step();
+      }
+      if (goesOn()) step();
     }
-    step();
-    requestAnimationFrame(frame);
+    learner?.end();
+    if (running === own && root.isConnected) run(false);
   };
 
-  const stepButton = buttonElement(say("learning.step"), () => {
+  const stepButton = buttonElement(say("learning.step", { rule }), () => {
     step();
     app.showHeader();
   });
   const runButton = buttonElement("", () => run(!running), { class: "run" });
   const startButton = buttonElement(say("learning.start"), () => {
-    running = false;
+    running = null;
     to(0);
     app.showHeader();
   });
@@ -60,7 +72,7 @@ export function learningOf(app, moved) {
     "aria-label": say("learning.scrub"),
     on: {
       input: () => {
-        running = false;
+        running = null;
         to(scrub.valueAsNumber);
       },
       change: () => app.showHeader(),
@@ -68,27 +80,31 @@ export function learningOf(app, moved) {
   });
   const slider = element("input", {
     type: "range",
-    min: rates.least,
-    max: rates.most,
+    min: least,
+    max: largest,
     step: 0.05,
     value: Math.log10(rate),
     "aria-label": say("learning.rate"),
     "aria-valuetext": shortNumber(rate),
     on: { change: () => app.go({ rate: String(roundedRate(10 ** slider.valueAsNumber)), learn: null }, { replace: true }) },
   });
+  const curveOf = (name, key) => {
+    const { steps, descent: { points } } = lesson.learning;
+    const line = sparkline([...points.keys()], points.map((point) => point[key]), { isLogarithmic: false });
+    line.markAt(steps);
+    return element("div", { class: "curve" }, element("span", { text: `${name} ${shortNumber(points[steps][key])}` }), line.root);
+  };
   const show = () => {
     const { steps, descent } = lesson.learning;
-    stepButton.disabled = running || steps >= most;
+    stepButton.disabled = isRunning() || steps >= most;
     runButton.disabled = steps >= most;
     startButton.disabled = steps === 0;
-    runButton.textContent = running ? `■ ${say("learning.stop")}` : `▶ ${say("learning.run")}`;
+    runButton.textContent = isRunning() ? `■ ${say("learning.stop")}` : `▶ ${say("learning.run")}`;
     scrub.max = String(descent.points.length - 1);
     scrub.value = String(steps);
     scrub.setAttribute("aria-valuetext", String(steps));
-    told.textContent = toldOf(lesson.learning);
-    const line = sparkline([...descent.points.keys()], descent.points.map(({ loss }) => loss), { isLogarithmic: false });
-    line.markAt(steps);
-    curve.replaceChildren(line.root);
+    told.textContent = toldOf(lesson.learning, by);
+    curve.replaceChildren(curveOf("ℓ", "loss"), curveOf("‖dW‖", "norm"));
   };
   const root = sectionElement(
     "learning",
@@ -109,12 +125,12 @@ export function learningOf(app, moved) {
 }
 
 // What the last step did, beside what its gradient said.
-function toldOf({ steps, rate, descent: { points } }) {
-  const predicted = shortNumber(rate * points[Math.max(0, steps - 1)].square);
-  if (steps === 0) return say("learning.before", { predicted });
+function toldOf({ steps, descent: { points } }, by) {
+  const predicted = shortNumber(points[Math.max(0, steps - 1)].fall);
+  if (steps === 0) return say("learning.before", { predicted, by });
   const [before, after] = [points[steps - 1].loss, points[steps].loss];
   const fall = before - after;
-  const told = { step: steps, predicted, before: shortNumber(before), after: shortNumber(after), fall: shortNumber(fall) };
+  const told = { step: steps, by, predicted, before: shortNumber(before), after: shortNumber(after), fall: shortNumber(fall) };
   if (!Number.isFinite(after)) return say("learning.lost", told);
   return say(fall > 0 ? "learning.fell" : "learning.rose", told);
 }

@@ -17,6 +17,7 @@ const isRevealedAt = 3;
 const most = { matrices: 4, width: 190, height: 95 };
 const captionOnStage = 44;
 const betweenMaps = 48;
+const widthOfPhone = 600; // as in stage.css
 const largerNames = 1.6; // than beside the panel
 const noMarks = { chosen: null, lit: [], fed: [] };
 
@@ -115,7 +116,7 @@ function slideOf(app, { matrix, row, column }, slide) {
 
 // It is never broken, so a long one is smaller.
 function formulaOnStage(text) {
-  return element("p", { class: "stage-formula", style: `font-size: min(1.7rem, ${230 / text.length}vw)` }, formula(text));
+  return element("p", { class: "stage-formula", style: `font-size: min(var(--huge), ${230 / text.length}vw)` }, formula(text));
 }
 
 // Of the step, in which operands are.
@@ -143,12 +144,14 @@ function mapOnStage(app, matrix) {
   });
 }
 
-// One size of cells for all, in what the lines around leave.
+// One size of cells for all, in what the lines around leave. On a phone one matrix at a time has all of the width.
 function fitOnStage(maps, matrices) {
-  const columns = matrices.reduce((sum, { grid }) => sum + grid.columns, 0);
+  const sum = (numbers) => numbers.reduce((all, x) => all + x, 0);
+  const besides = innerWidth < widthOfPhone ? (numbers) => Math.max(...numbers) : sum;
+  const columns = besides(matrices.map(({ grid }) => grid.columns));
   const rows = Math.max(...matrices.map(({ grid }) => grid.rows));
   const gutters = matrices.map(({ gutter }) => (gutter > 0 ? gutter * largerNames : 0));
-  const around = gutters.reduce((sum, gutter) => sum + gutter + betweenMaps, 0);
+  const around = besides(gutters.map((gutter) => gutter + betweenMaps));
   const width = innerWidth - around;
   const height = innerHeight * 0.62 - captionOnStage - 30;
   const cellWidth = Math.max(4, Math.min(most.width, width / columns));

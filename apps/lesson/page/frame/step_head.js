@@ -21,7 +21,7 @@ export function stepHead(app) {
       "div",
       { class: "step-bar" },
       element("h2", { text: text.name }),
-      lesson.layers.length > 1 ? layerSelect(app) : null,
+      lesson.layers.length > 1 && !step.choosesLayer ? layerSelect(app) : null,
       isOfHeads(lesson) ? headTabs(app) : null,
       step.layout ? zoomButton(app) : null,
       step.layout ? numpyButton(app) : null,

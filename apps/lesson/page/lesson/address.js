@@ -1,6 +1,6 @@
 // The address of a state: #layer=…&step=…&head=…&cell=dS.3.1&lang=zh.
 
-const plainNames = ["layer", "step", "lang", "theme", "zoom", "style", "break", "form", "at", "route", "slide", "scene", "learn", "rate", "case", "guess", "trail", "prompt"];
+const plainNames = ["layer", "step", "lang", "theme", "zoom", "style", "break", "form", "at", "route", "slide", "scene", "learn", "rate", "case", "guess", "trail", "prompt", "pairs"];
 
 export function readAddress(hash) {
   const found = {};
@@ -13,8 +13,6 @@ export function readAddress(hash) {
   }
   found.settings = readSettings(given);
   found.edits = given.getAll("edit").map(readEdit).filter(Boolean);
-  const order = (given.get("order") ?? "").split(".").filter(Boolean).map(Number);
-  if (order.length > 0) found.order = order;
   return found;
 }
 
@@ -47,6 +45,5 @@ export function writeAddress(state) {
   for (const { value, index, number } of state.edits ?? []) {
     parts.append("edit", `${value}.${index}=${number}`);
   }
-  if (state.order) parts.set("order", state.order.join("."));
   return `#${parts}`;
 }

@@ -49,7 +49,7 @@ export class Lesson {
   stepsNow(layer) {
     const { document } = this;
     const shown = { ...document, meta: { ...document.meta, texts: textsNow(this) } };
-    return stepsOf(shown, this.anatomy, layer, this.state.order);
+    return stepsOf(shown, this.anatomy, layer);
   }
 
   // A row of a map [1, heads, rows, columns], of a head.
@@ -79,9 +79,8 @@ export class Lesson {
     this.rightTape = right;
     this.derivedNumbers = new Map();
     this.matricesOf = new Map();
-    const order = `${this.state.order ?? ""} ${this.state.prompt ?? ""}`;
-    if (isSameProgram && order === this.shownOrder) return;
-    this.shownOrder = order;
+    if (isSameProgram && this.state.prompt === this.shownPrompt) return;
+    this.shownPrompt = this.state.prompt;
     this.anatomy = new Anatomy(right);
     this.chaptersOfLayer = new Map();
     this.placesOf = new Map();

@@ -16,12 +16,11 @@ const classToken = "[class]";
 
 // Names of the `rows` of a sequence: the tokens of this stack ("", "encoder.", "decoder."), after
 // the class token where there is one more row.
-export function sequenceNames(document, anatomy, { stack, rows, order }) {
+export function sequenceNames(document, anatomy, { stack, rows }) {
   const { tokens, source, target } = document.meta.texts ?? {};
   const own = stack === "encoder." ? source : stack === "decoder." ? target : tokens;
   if (own) {
-    const inOrder = order?.length === own.length ? order.map((i) => own[i]) : own;
-    const names = inOrder.map(tokenText);
+    const names = own.map(tokenText);
     return rows > names.length ? [classToken, ...names] : names;
   }
   const grid = patchGrid(anatomy);

@@ -19,14 +19,17 @@ const familyStyle = ({ family }) => `--family: var(--family-${family})`;
 const leastWidth = 112; // for the ends of a scale
 
 // What is wider than its place is scrolled, and so can be reached by keys.
-const widths = new ResizeObserver((entries) => {
+let widths = null;
+
+function markWide(entries) {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
     else target.removeAttribute("tabindex");
   }
-});
+}
 
 function scrollable(node) {
+  widths ??= new ResizeObserver(markWide);
   widths.observe(node);
   return node;
 }

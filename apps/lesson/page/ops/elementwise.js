@@ -9,8 +9,6 @@ import { functionsOfOne } from "./functions.js";
 //   readers(node, input, index) -> indices             of the output, where it reads that element
 //   opens: a formula goes on through it to what made its cells; moves: its cells are copies;
 //   adds, multiplies: its cells are sums, sums of products
-//   byRows: a row of the output is made of that row of the inputs, or of those in `rowInputs` and
-//   all of the others
 /**
  * @param {OpKind["run"]} run
  * @param {(cells: Formula[], attributes: Attributes) => Formula} formula
@@ -19,7 +17,6 @@ import { functionsOfOne } from "./functions.js";
 function elementwise(run, formula) {
   return {
     opens: true,
-    byRows: true,
     run,
     cell(node, index) {
       const cells = node.inputs.map((input) => Expression.cell(input.value, index));
@@ -101,7 +98,6 @@ function geluFormula(x, { tanh }) {
 /** @type {OpKind} */
 const droppedOut = {
   opens: true,
-  byRows: true,
   run: ({ inputs: [{ data: x }], attributes: { mask, p } }) =>
     x.map((number, i) => (mask.data[i] ? number / (1 - p) : 0)),
   cell({ inputs: [x], attributes: { mask, p } }, index) {
@@ -115,7 +111,6 @@ const droppedOut = {
 /** @type {OpKind} */
 const maskedFill = {
   opens: true,
-  byRows: true,
   moves: true,
   run({ inputs: [{ data: x }], attributes: { mask, value } }) {
     const y = new Float64Array(x);
@@ -133,7 +128,6 @@ const maskedFill = {
 /** @type {OpKind} */
 const chosen = {
   opens: true,
-  byRows: true,
   moves: true,
   run: ({ inputs: [{ data: a }, { data: b }], attributes: { mask } }) =>
     a.map((number, i) => (mask.data[i] ? number : b[i])),

@@ -125,8 +125,6 @@ const rangeOf = (length, f) => Array.from({ length }, (_, i) => f(i));
 // y = x Wᵀ + b          x: [..., K], W: [N, K], b: [N], y: [..., N]
 /** @type {OpKind} */
 const linearLayer = {
-  byRows: true,
-  rowInputs: [0],
   multiplies: true,
   run({ inputs: [x, weight, bias] }) {
     const [n, k] = weight.shape;

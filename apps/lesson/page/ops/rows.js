@@ -65,7 +65,6 @@ function readersAmongSeen({ inputs: [x] }, input, index) {
 
 /** @type {OpKind} */
 const softmaxOp = {
-  byRows: true,
   run({ inputs: [x] }) {
     const y = new Float64Array(x.data.length);
     forEachRow(x, (start, width) => {
@@ -125,8 +124,6 @@ function normRow(x, start, width, { epsilon, centered }) {
 /** @param {{ centered: boolean }} options @returns {OpKind} */
 function normOp({ centered }) {
   return {
-    byRows: true,
-    rowInputs: [0],
     run({ inputs: [x, weight, bias], attributes: { epsilon } }) {
       const y = new Float64Array(x.data.length);
       forEachRow(x, (start, width) => {

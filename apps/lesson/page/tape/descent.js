@@ -1,32 +1,94 @@
-// Steps of gradient descent, computed in the page: W ← W − η dW for every parameter.
+// Steps of gradient descent, computed in the page: W ← W − η dW for every parameter; or Adam's, as the engine makes
+// them.
 
-// Each step is made once; of those before the last the parameters are kept. To first order a step lowers the loss by
-// η ‖dW‖², with ‖dW‖² over all parameters.
+// Each step is made once; of those before the last the parameters are kept.
 export class Descent {
-  /** @param {Tape} tape @param {number} rate */
-  constructor(tape, rate) {
-    this.rate = rate;
-    /** @type {{ parameters: Map<number, Tensor>, loss: number, square: number }[]} */
+  // move(tape): where a step leads, {parameters, fall}, with the fall of the loss to first order.
+  /** @param {Tape} tape @param {(tape: Tape) => Move} move */
+  constructor(tape, move) {
+    this.move = move;
+    /** @type {{ parameters: Map<string, Tensor>, loss: number, fall: number, norm: number }[]} */
     this.points = [];
-    const now = parametersOf(tape).map(({ value }) => /** @type {[number, Tensor]} */ ([value, tape.values[value]]));
-    this.add(tape, new Map(now));
+    this.add(tape, new Map(parametersOf(tape).map(({ name, value }) => [name, tape.values[value]])));
   }
 
-  /** @param {Tape} tape @param {Map<number, Tensor>} parameters */
+  /** @param {Tape} tape @param {Map<string, Tensor>} parameters */
   add(tape, parameters) {
     this.last = tape;
-    this.points.push({ parameters, loss: tape.loss(), square: squareOfGradients(tape) });
+    this.next = this.move(tape);
+    const norm = Math.sqrt(squareOfGradients(tape));
+    this.points.push({ parameters, loss: tape.loss(), fall: this.next.fall, norm });
+  }
+
+  // A step that was made elsewhere, with all numbers of its tape.
+  /** @param {Descent["points"][0]} point @param {Tensor[]} values */
+  accept(point, values) {
+    this.last = this.last.withValues(values);
+    this.next = null;
+    this.points.push(point);
   }
 
   // The tape after so many steps.
   /** @param {number} steps */
   tapeAt(steps) {
     while (this.points.length <= steps) {
-      const values = steppedParameters(this.last, this.rate);
-      this.add(this.last.changed({ values }), values);
+      const { parameters } = this.next ?? this.move(this.last);
+      this.add(withParameters(this.last, parameters), parameters);
     }
-    return steps === this.points.length - 1 ? this.last : this.last.changed({ values: this.points[steps].parameters });
+    const { parameters } = this.points[steps];
+    return steps === this.points.length - 1 ? this.last : withParameters(this.last, parameters);
   }
+}
+
+// Parameters by their names, in any tape of the model.
+/** @param {Tape} tape @param {Map<string, Tensor>} parameters */
+export function withParameters(tape, parameters) {
+  return tape.changed({ values: new Map(parametersOf(tape).map(({ name, value }) => [value, parameters.get(name)])) });
+}
+
+// W − η dW
+/** @param {number} rate @returns {(tape: Tape) => Move} */
+export const gradientStep = (rate) => (tape) => moved(tape, () => (slope) => rate * slope);
+
+// w − η (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε), with m = β₁ m + (1 − β₁) g and v = β₂ v + (1 − β₂) g²
+/** @param {number} rate @param {{ betas: number[], epsilon: number }} options @returns {(tape: Tape) => Move} */
+export function adamStep(rate, { betas: [beta1, beta2], epsilon }) {
+  /** @type {Map<string, { m: Numbers, v: Numbers }>} */
+  const moments = new Map();
+  let t = 0;
+  return (tape) => {
+    t += 1;
+    const [correction1, correction2] = [1 - beta1 ** t, 1 - beta2 ** t];
+    return moved(tape, (name, size) => {
+      if (!moments.has(name)) moments.set(name, { m: new Float64Array(size), v: new Float64Array(size) });
+      const { m, v } = moments.get(name);
+      return (slope, i) => {
+        m[i] = beta1 * m[i] + (1 - beta1) * slope;
+        v[i] = beta2 * v[i] + (1 - beta2) * slope * slope;
+        return (rate * (m[i] / correction1)) / (Math.sqrt(v[i] / correction2) + epsilon);
+      };
+    });
+  };
+}
+
+// Each parameter less what changeOf(name, size)(slope, index) gives for its numbers.
+/** @param {Tape} tape @param {(name: string, size: number) => (slope: number, i: number) => number} changeOf */
+function moved(tape, changeOf) {
+  let fall = 0;
+  const parameters = new Map(
+    parametersOf(tape).map(({ name, value, gradient }) => {
+      const { shape, data } = tape.values[value];
+      const slopes = tape.values[gradient].data;
+      const change = changeOf(name, data.length);
+      const now = data.map((x, i) => {
+        const by = change(slopes[i], i);
+        fall += slopes[i] * by;
+        return x - by;
+      });
+      return [name, { shape, data: now }];
+    }),
+  );
+  return { parameters, fall };
 }
 
 const mostKept = 1e7; // numbers, of all steps
@@ -41,19 +103,8 @@ export function mostSteps(tape) {
 /** @param {Tape} tape */
 function parametersOf({ facts }) {
   return facts
-    .map(({ kind, gradient }, value) => ({ kind, gradient, value }))
+    .map(({ name, kind, gradient }, value) => ({ name, kind, gradient, value }))
     .filter(({ kind, gradient }) => kind === "parameter" && gradient !== undefined && gradient !== null);
-}
-
-/** @param {Tape} tape @param {number} rate @returns {Map<number, Tensor>} */
-function steppedParameters(tape, rate) {
-  return new Map(
-    parametersOf(tape).map(({ value, gradient }) => {
-      const { shape, data } = tape.values[value];
-      const slopes = tape.values[gradient].data;
-      return [value, { shape, data: Float64Array.from(data, (x, i) => x - rate * slopes[i]) }];
-    }),
-  );
 }
 
 // A rate with which the first step should lower the loss by a tenth.

@@ -1,6 +1,4 @@
 // Derivatives of the loss by central differences, which know nothing of the backward pass.
-import { numberAfterChange } from "./tail.js";
-
 const roundingError = 2 ** -53;
 
 // The loss as a function of one number of a forward value. Only what comes after it, and leads to
@@ -13,8 +11,16 @@ function lossAlong(tape, value, index, through) {
   const isOnTheWay = (op) => !op.backward && toLoss.has(op);
   const { ops } = program.dependents(through ? through.output : value, isOnTheWay);
   const again = through ? [through, ...ops] : ops;
-  const result = program.loss;
-  return (/** @type {number} */ number) => numberAfterChange(tape, again, { value, index, number, result, through });
+  const { shape, data } = tape.values[value];
+  return (/** @type {number} */ number) => {
+    const values = tape.values.slice();
+    values[value] = { shape, data: data.with(index, number) };
+    for (const op of again) {
+      values[op.output] = tape.computed(op, values);
+      if (op === through) values[value] = tape.values[value];
+    }
+    return values[program.loss].data[0];
+  };
 }
 
 /** @param {(x: number) => number} f @param {number} x @param {number} h */

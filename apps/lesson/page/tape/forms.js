@@ -31,6 +31,13 @@ export class Forms {
     return this.tapes.get(setting);
   }
 
+  // All questions with which the page trains the form, as a tape; null where there are none.
+  /** @param {string} setting */
+  practice(setting) {
+    const variant = this.variants.find((each) => each.setting === setting) ?? this.recorded.document;
+    return variant.practice ? new Tape(this.complete({ ...variant, ...variant.practice })).run() : null;
+  }
+
   // A parameter without numbers has those of its name.
   /** @param {any} variant */
   complete(variant) {

@@ -58,6 +58,12 @@ export class Tape {
     return { shape: node.shape, data: opNamed(op.op).run(node) };
   }
 
+  // The same ops with all of their numbers.
+  /** @param {Tensor[]} values */
+  withValues(values) {
+    return new Tape(this.document, { program: this.program, values });
+  }
+
   // Another tape: another program, and some of the values (by id) replaced. What depends on these,
   // and on the output of `ops`, is computed again.
   /**

@@ -250,7 +250,7 @@ MOST_NUMBERS = 5  # in an array: a row of sizes, a colour; more would be a table
 
 FORBIDDEN = {
     "a number is random": ("Math.random", "crypto.", "Date.now", "new Date", "performance.now"),
-    "a network is asked": ("fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import(", "Worker("),
+    "a network is asked": ("fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import("),
     "a text becomes markup": ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"),
 }
 

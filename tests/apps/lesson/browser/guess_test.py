@@ -139,3 +139,26 @@ def test_it_learns_a_step_a_frame_and_a_step_costs_a_step():
     expect_equal(shown()["bars"][1][1], "21 %", "dream, scrubbed back")
     page.go(step="loss", learn="300")
     expect(math.isclose(page.loss(), losses[1], rel_tol=1e-12), "another chapter has another loss")
+
+
+def test_steps_longer_than_a_frame_are_made_beside_the_page_and_are_the_same():
+    page = Page(engine.decoder(), step="opening", scene="learn", learn="8")
+    losses = "document.getElementById('lesson').app.lesson.start.descent.points.map(({ loss }) => loss)"
+    wanted = browser.script(f"return {losses}")
+    browser.leave()
+    page = Page(engine.decoder(), step="opening", scene="learn", learn="1")
+    browser.script("""window.workers = 0;
+        const Before = window.Worker;
+        window.Worker = class extends Before { constructor(...given) { super(...given); window.workers++; } };
+        const { descent } = document.getElementById("lesson").app.lesson.start;
+        const tapeAt = descent.tapeAt.bind(descent);
+        descent.tapeAt = (steps) => {
+          for (const end = performance.now() + 100; performance.now() < end;);
+          return tapeAt(steps);
+        };""")
+    browser.script(PRESS, "it learns")
+    expect(browser.comes_true("document.getElementById('lesson').app.lesson.learning.steps >= 8"), "it does not run")
+    browser.script(PRESS, "stop")
+    expect_equal(browser.script("return window.workers"), 1, "workers")
+    expect_equal(browser.script(f"return {losses}")[:9], wanted, "the losses")
+    browser.expect_quiet(page.lesson.page, "a worker")

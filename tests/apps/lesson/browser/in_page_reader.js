@@ -143,6 +143,7 @@ Object.assign(window.pageTests, (() => {
 
   // What the button of each matrix of the step saves.
   const saves = () => Promise.all(all("main figure .csv").map(savedBy));
+  const trainingFiles = () => Promise.all(all(".practice-command button").map(savedBy));
 
   async function numpyScript() {
     const button = document.querySelector("main button.numpy");
@@ -222,12 +223,6 @@ Object.assign(window.pageTests, (() => {
     all("main .matrix:not(.missing) .symbol").map((symbol) =>
       [symbol.querySelector("math").getAttribute("aria-label"), symbol.classList.contains("term")]);
 
-  const focusToken = (at) => all(".token-strip button")[at].focus();
-  const tokens = () => ({
-    texts: all(".token-strip button").map(({ textContent }) => textContent),
-    focused: all(".token-strip button").indexOf(document.activeElement),
-  });
-
   // Of the first matrix.
   const rowNames = () => {
     const [{ matrix }] = appNow().steps.maps;
@@ -287,8 +282,8 @@ Object.assign(window.pageTests, (() => {
 
   return {
     numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix,
-    focusSwitch, chosen, widths, stage, printed, moving, lightness, latinTexts, saves, numpyScript, placeOf,
-    appearance, follow, goBack, press, fillIn, terms, symbols, focusToken, tokens, rowNames, openCell, cellsThatTell,
+    focusSwitch, chosen, widths, stage, printed, moving, lightness, latinTexts, saves, trainingFiles, numpyScript, placeOf,
+    appearance, follow, goBack, press, fillIn, terms, symbols, rowNames, openCell, cellsThatTell,
     cellColours, namedColours,
   };
 })());

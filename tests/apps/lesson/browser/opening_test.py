@@ -23,9 +23,9 @@ def states_of(lesson) -> list:
         {**here, "theme": "dark"}, {**here, "lang": "zh"}, {**here, "break": "transpose"},
         {**here, "form": "model.num_heads=1"}, {**here, "causal": 0}, {**here, "scale": 0}, {**here, "bias": 0},
         {**here, "residual": 0}, {**here, "window": 1}, {**here, "edit": [f"{weight}.3=0.5", f"{weight}.4=-2"]},
-        {**here, "order": "1.0.2.3.4.5"}, {**here, "exercise": "Z.2.1", "cell": "Z.2.1"},
+        {**here, "prompt": "1.0.2.5.2.1"}, {**here, "exercise": "Z.2.1", "cell": "Z.2.1"},
         {**here, "exercise": "Z.2.1", "cell": "Z.1.1", "break": "scale", "causal": 0, "window": 2, "theme": "dark",
-         "edit": [f"{weight}.3=0.5"], "order": "3.0.2.1.4.5", "form": "model.position=none", "lang": "zh"},
+         "edit": [f"{weight}.3=0.5"], "form": "model.position=none", "lang": "zh"},
     ]
 
 

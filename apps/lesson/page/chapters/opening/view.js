@@ -17,6 +17,7 @@ const mostTokens = 12;
 
 export const openingChapter = {
   id: "opening",
+  choosesLayer: true,
   step({ anatomy, document: { meta } }) {
     const guess = meta.part ? null : guessedBy(anatomy);
     if (!guess) return null;
