@@ -141,14 +141,15 @@ Lesson lesson_of(const BuiltIn& example) {
 Config config_that_learns() {
   Config config;
   config.name = kLearn;
+  config.seed = 6;  // with which each symbol of the answer looks at one place most
   config.data.task = "pairs";
   config.data.path = absl::StrCat(kLearn, ".tsv");
   config.model.num_layers = config.model.num_heads = 1;
   config.model.d_model = 16;
-  config.model.d_ff = 32;
+  config.model.d_ff = 8;
   config.model.init_std = 0.1;
   config.model.activation = Activation::kRelu;
-  config.optimizer.learning_rate = 0.002;
+  config.optimizer.learning_rate = 0.003;
   config.optimizer.weight_decay = config.optimizer.grad_clip = 0;
   config.optimizer.schedule = Schedule::kConstant;
   config.train.precision = Precision::kF64;

@@ -104,8 +104,6 @@ function learn(app, answers) {
 const tasks = {
   reverse: (question) => question.toReversed(),
   copy: (question) => question,
-  sort: (question) => question.toSorted((a, b) => a - b),
-  first: (question) => question.map(() => question[0]),
   any: (question, row) => question.map((_, i) => question[Math.floor(1000 * Math.abs(Math.sin(9 * row + i))) % question.length]),
 };
 

@@ -11,13 +11,8 @@ const asRecorded = { form: null, settings: {}, edits: [], break: null, prompt: n
 export function switchBar(app) {
   const { lesson } = app;
   const { state } = lesson;
-  const isChanged =
-    Object.keys(state.settings).length > 0 ||
-    state.edits.length > 0 ||
-    state.break ||
-    state.prompt ||
-    state.pairs ||
-    state.form;
+  const textOf = (x) => JSON.stringify(x ?? null);
+  const isChanged = Object.entries(asRecorded).some(([name, x]) => textOf(state[name]) !== textOf(x));
   return [
     ...switches(app),
     windowField(app),

@@ -10,7 +10,7 @@ import { sparkline } from "../chapters/training.js";
 const longestOnPage = 40; // milliseconds from frame to frame
 // Powers of ten; what a step is, and how much it lowers the loss to first order.
 const byHand = { rates: [-2, 2], rule: "W ← W − η dW", by: "η ‖dW‖²" };
-const byAdam = { rates: [-4, -1], rule: "Adam", by: "Σ dW ∘ (W − Wₙₑₓₜ)" };
+const byAdam = { rates: [-4, -1], rule: "Adam", by: "−Σ dW ∘ ΔW" };
 
 const roundedRate = (rate) => Number(rate.toPrecision(2));
 
