@@ -75,6 +75,17 @@ message=$(PATH=$clone/bin:$PATH setsid -w env --default-signal=INT "$clone/qkv" 
   fail "Ctrl-C while building: $status, $message"
 [[ -e $clone/build/release/build.ninja ]] || fail "Ctrl-C while compiling lost what CMake had done"
 
+# What is built runs without Ninja, until a source is newer.
+mkdir -p "$clone"/{cmake,framework,models,data,train,cli,apps}
+printf '%s\n' '#!/bin/sh' 'echo >>"$2/asked"' >"$clone/bin/ninja"
+printf '%s\n' '#!/bin/sh' 'echo "runs $*"' >"$clone/build/release/qkv"
+chmod +x "$clone/build/release/qkv"
+for asked in 1 1 2; do
+  if ((asked == 2)); then touch "$clone/framework/newer.cc"; fi
+  [[ $(PATH=$clone/bin:$PATH "$clone/qkv" train x 2>/dev/null) == "runs train x" ]] || fail "what is built does not run"
+  [[ $(wc -l <"$clone/build/release/asked") == "$asked" ]] || fail "Ninja was asked another number of times than $asked"
+done
+
 # Python gets the words behind the verb, and qkv on its path; its exit status and its signals are those of ./qkv. The
 # tools stand for CMake and Ninja again.
 if ! [[ -x /usr/bin/python3 ]]; then exit; fi

@@ -61,14 +61,16 @@ app_of() {
   done
 }
 
-# is_up_to_date PROGRAM…: whether they are there, and nothing that they are built from is newer.
+# is_up_to_date FILE…: whether they are there, and nothing that qkv is built from is newer: no source, and no folder of
+# them, where one came or went.
 is_up_to_date() {
-  local program newer
-  for program in "$@"; do
-    [[ -x $program ]] || return
-    newer=$(find "$root"/{CMakeLists.txt,cmake,framework,models,data,train,cli,apps} -type f \
-      -newer "$program" -print -quit) && [[ -z $newer ]] || return
+  local file newer=(-false)
+  for file in "$@"; do
+    [[ -e $file ]] || return
+    newer+=(-o -newer "$file")
   done
+  [[ -z $(find "$root"/{CMakeLists.txt,cmake,framework,models,data,train,cli,apps} \
+    \( "${newer[@]}" \) -print -quit 2>/dev/null) ]]
 }
 
 # build_side COMMIT FOLDER [APP]: the commit's sources in FOLDER/source and its programs, qkv and that of the app, in
@@ -211,10 +213,15 @@ stop_building() {
 }
 
 build_now() {
-  local preset=$1 tests=$2 log="$root/build/$1.log"
+  local preset=$1 tests=$2 log="$root/build/$1.log" target
   shift 2
   configure_now "$preset" "$tests" || return
-  ninja -C "$root/build/$preset" -j "$cores" "$@" 2>&1 </dev/null | tee "$log" 2>/dev/null | show_progress "$preset" && return
+  touch "$root/build/$preset/.began"
+  if ninja -C "$root/build/$preset" -j "$cores" "$@" 2>&1 </dev/null | tee "$log" 2>/dev/null | show_progress "$preset"; then
+    # Whoever finds nothing newer than these need not ask Ninja.
+    for target; do touch -r "$root/build/$preset/.began" "$root/build/$preset/.built-$target"; done
+    return
+  fi
   report_failure "$preset" "$log"
   return 1
 }
