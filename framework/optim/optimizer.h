@@ -22,8 +22,8 @@ struct NamedState {
 // What a parameter is, by its name. A group may have a learning rate of its own, and Muon takes the
 // matrices.
 //   embedding  a vector for each token, position or class: "…embedding.weight", "head.weight"
-//   matrix     all else with two axes or more, but for tables of scores: "…scores",
-//   "…distance_bias" other      biases, norms, tables of scores
+//   other      biases, norms, tables of scores: "…scores", "…distance_bias"
+//   matrix     all else, which has two axes or more
 enum class ParameterGroup { kEmbedding, kMatrix, kOther };
 ParameterGroup group_of(const NamedParameter& parameter);
 
