@@ -75,7 +75,7 @@ void GradcheckRow::add(const GradcheckReport& report) {
 std::string GradcheckRow::to_text() const {
   return absl::StrFormat(kFormat, kind, named_count(name, absl::StrCat(examples)),
                          absl::StrCat(derivatives), size_text(disagreement), size_text(resolved_to),
-                         digits_text(digits), std::string(verdict_name(verdict)));
+                         digits_text(digits), name_of(verdict));
 }
 
 std::string gradcheck_table_head() {

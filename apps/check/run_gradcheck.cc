@@ -56,14 +56,14 @@ Json to_json(const PrecisionReport& report) {
   for (const ResultPrecision& result : report.results) {
     Json elements = Json::array();
     for (const ElementPrecision& e : result.elements) {
-      elements.push_back({{"verdict", verdict_name(e.verdict)},
+      elements.push_back({{"verdict", name_of(e.verdict)},
                           {"element", e.element},
                           {"narrow", json_number(e.narrow)},
                           {"exact", json_number(e.exact)},
                           {"error", json_number(e.error)},
                           {"bound", json_number(e.bound)}});
     }
-    results.push_back({{"verdict", verdict_name(result.verdict)},
+    results.push_back({{"verdict", name_of(result.verdict)},
                        {"name", result.name},
                        {"dtype", dtype_name(result.dtype)},
                        {"shape", json_sizes(result.shape)},
@@ -71,7 +71,7 @@ Json to_json(const PrecisionReport& report) {
                        {"digits", json_or_null(result.digits)},
                        {"elements", elements}});
   }
-  return {{"verdict", verdict_name(report.verdict())},
+  return {{"verdict", name_of(report.verdict())},
           {"kinks", report.kinks},
           {"roundings", json_number(report.roundings)},
           {"results", results}};

@@ -185,14 +185,10 @@ NoForwardRule::NoForwardRule(std::string_view op)
       op_(op) {}
 
 ForwardMode::ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs) {
-  const RecordGradients record(true);
   const ComposedOnly composed;
   const OpsAsTheyAre none;  // the rules are those of the ops as they are
-  for (const Tensor& x : inputs) {
-    leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
-  }
   const Recorder recorder(ops_);
-  y_ = f(leaves_);
+  recorded_.emplace(f, inputs);
 }
 
 // A tensor is known by its node, so that a detached one is a constant, as it is for backward.
@@ -200,7 +196,8 @@ Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
   const NoGrad no_grad;
   const OpsAsTheyAre none;  // the ops that rules call are none of f's
   std::unordered_map<const Node*, Tensor> moves;
-  for (size_t i = 0; i < leaves_.size(); ++i) moves[leaves_[i].node().get()] = tangents[i];
+  const std::span<const Tensor> leaves = recorded_->leaves();
+  for (size_t i = 0; i < leaves.size(); ++i) moves[leaves[i].node().get()] = tangents[i];
   moves[nullptr] = Tensor();  // constants
   for (const RecordedOp& each : ops_) {
     if (!each.y.requires_grad()) continue;
@@ -216,7 +213,7 @@ Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
     if (!y_dot.defined()) throw NoForwardRule(each.op->name());
     moves[each.y.node().get()] = std::move(y_dot);
   }
-  return moves[y_.node().get()];
+  return moves[value().node().get()];
 }
 
 }  // namespace qkv

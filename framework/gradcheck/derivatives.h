@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ class Recorded {
   Recorded(const TensorFunction& f, std::span<const Tensor> inputs);
 
   const Tensor& output() const { return y_; }
+  std::span<const Tensor> leaves() const { return leaves_; }
   // For each input Jᵀ cotangent; undefined where f does not depend on it. The graph stays.
   std::vector<Tensor> gradients(const Tensor& cotangent, bool create_graph = false) const;
   // The same as numbers; an empty one for undefined.
@@ -77,15 +79,14 @@ class ForwardMode {
   // Inputs f64 or f128, or masks and indices.
   ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs);
 
-  const Tensor& value() const { return y_; }
+  const Tensor& value() const { return recorded_->output(); }
   // J u: how fast f's value moves when input i moves by tangents[i] (of its shape; undefined: not
   // at all). Undefined where f does not depend on what moves. Throws NoForwardRule.
   Tensor derivative(std::span<const Tensor> tangents) const;
 
  private:
-  std::vector<Tensor> leaves_;
+  std::optional<Recorded> recorded_;
   std::vector<RecordedOp> ops_;
-  Tensor y_;
 };
 
 }  // namespace qkv

@@ -25,9 +25,9 @@ std::string numbers(const Agreement& a) {
 
 // "FAIL at [1, 0] of output [2]: analytic …; note"
 std::string line_of(const InputReport& input, const ElementReport& entry) {
-  std::string text = absl::StrCat(
-      entry.verdict == Verdict::kPass ? "worst" : std::string(verdict_name(entry.verdict)), " at ",
-      position(input.shape, entry.element));
+  std::string text =
+      absl::StrCat(entry.verdict == Verdict::kPass ? "worst" : name_of(entry.verdict), " at ",
+                   position(input.shape, entry.element));
   if (entry.output >= 0 && input.output_shape.rank() > 0) {
     absl::StrAppend(&text, " of output ", position(input.output_shape, entry.output));
   }
@@ -63,27 +63,14 @@ void append_line(std::string& text, std::string_view line) {
 
 }  // namespace
 
-std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return "PASS";
-    case Verdict::kFail:
-      return "FAIL";
-    case Verdict::kUndecided:
-      break;
-  }
-  return "UNDECIDED";
-}
-
 Verdict worse(Verdict a, Verdict b) {
   if (a == Verdict::kFail || b == Verdict::kFail) return Verdict::kFail;
   return a == Verdict::kPass ? b : a;
 }
 
 std::string InputReport::to_text() const {
-  std::string text =
-      absl::StrFormat("%-4s  order %d  %s %s%s: ", std::string(verdict_name(verdict)), order, name,
-                      std::string(dtype_name(dtype)), shape.to_string());
+  std::string text = absl::StrFormat("%-4s  order %d  %s %s%s: ", name_of(verdict), order, name,
+                                     std::string(dtype_name(dtype)), shape.to_string());
   if (derivatives == 0) {
     absl::StrAppend(&text, note.empty() ? "empty" : note, "\n");
     return text;
@@ -98,9 +85,8 @@ std::string InputReport::to_text() const {
   if (were_compared) append_line(text, methods_of(*this));
   const auto append = [&](std::string_view name_of_check, const Agreement& a) {
     if (a.verdict == Verdict::kPass) return;
-    append_line(text,
-                absl::StrCat(std::string(verdict_name(a.verdict)), " ", std::string(name_of_check),
-                             ": ", a.note.empty() ? "" : absl::StrCat(a.note, ": "), numbers(a)));
+    append_line(text, absl::StrCat(name_of(a.verdict), " ", std::string(name_of_check), ": ",
+                                   a.note.empty() ? "" : absl::StrCat(a.note, ": "), numbers(a)));
   };
   append("dot product", dot_product);
   append(absl::StrCat("composed, at ", position(shape, composed.element)), composed);
@@ -141,7 +127,7 @@ std::string GradcheckReport::to_text() const {
   }
   for (const std::string& note : notes) absl::StrAppend(&text, "note: ", note, "\n");
   const auto not_passed = inputs.size() - std::ranges::count_if(inputs, &InputReport::passed);
-  absl::StrAppend(&text, std::string(verdict_name(verdict())));
+  absl::StrAppend(&text, name_of(verdict()));
   if (not_passed > 0) absl::StrAppend(&text, ": ", not_passed, " of ", inputs.size());
   absl::StrAppend(&text, ": ", counted(derivatives, "derivative", "derivatives"), "\n", wrong_op);
   return text;

@@ -9,13 +9,16 @@
 #include "framework/core/dtype.h"
 #include "framework/core/float128.h"
 #include "framework/core/shape.h"
+#include "framework/core/text/names.h"
 
 namespace qkv {
 
 // kUndecided: the numbers settle neither way, as at a kink. That does not pass.
 enum class Verdict { kPass, kFail, kUndecided };
-std::string_view verdict_name(Verdict verdict);  // "PASS", "FAIL", "UNDECIDED"
-Verdict worse(Verdict a, Verdict b);             // a failure is worse than no decision
+template <>
+inline constexpr Named<Verdict> kNames<Verdict>[] = {
+    {"PASS", Verdict::kPass}, {"FAIL", Verdict::kFail}, {"UNDECIDED", Verdict::kUndecided}};
+Verdict worse(Verdict a, Verdict b);  // a failure is worse than no decision
 
 // Two numbers that must agree: |analytic - numeric| <= tolerance. Numbers that are not finite never
 // agree.

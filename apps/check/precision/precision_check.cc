@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/core/shape.h"
 #include "framework/gradcheck/arithmetic.h"
+#include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
@@ -32,19 +33,11 @@ constexpr double kUnderflow = 0x1p-126;
 
 using Results = std::vector<std::vector<double>>;  // empty: none
 
-// f of the inputs, and then the gradient of each (Jᵀ cotangent; undefined where f does not depend
-// on it, and for masks and indices), by the backward that training runs, or with a graph.
-std::vector<Tensor> results_of(const TensorFunction& f, std::span<const Tensor> inputs,
-                               const Tensor& cotangent, bool create_graph) {
-  const RecordGradients record(true);
-  std::vector<Tensor> results = {f(inputs)};
-  const Tensor y = results[0];
-  results.resize(1 + inputs.size());
-  if (!y.requires_grad()) return results;
-  const Gradients gradients = backward(y, {.cotangent = cotangent, .create_graph = create_graph});
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (gradients.contains(inputs[i])) results[i + 1] = gradients[inputs[i]];
-  }
+// The value of f, and then the gradient of each input (Jᵀ cotangent; undefined where f does not
+// depend on it, and for masks and indices), by the backward that training runs, or with a graph.
+std::vector<Tensor> results_of(const Recorded& f, const Tensor& cotangent, bool create_graph) {
+  std::vector<Tensor> results = f.gradients(cotangent, create_graph);
+  results.insert(results.begin(), f.output());
   return results;
 }
 
@@ -65,16 +58,15 @@ std::vector<double> from_kink(const Op& op, TensorSpan x, const Tensor& y) {
 class ExactRuns {
  public:
   ExactRuns(const TensorFunction& f, std::span<const Tensor> inputs, const Tensor& cotangent) {
-    for (const Tensor& x : inputs) leaves_.push_back(is_floating(x.dtype()) ? leaf(x) : x);
-    const Tensor v = cotangent.defined() ? leaf(cotangent) : Tensor();
-    if (v.defined()) inputs_.push_back(v);
-    for (const Tensor& x : leaves_) {
-      if (x.requires_grad()) inputs_.push_back(x);
-    }
     const ComposedOnly composed;
     const OpsAsTheyAre none;  // the ops as they are
     const Recorder recorder(ops_);
-    results_ = results_of(f, leaves_, v, /*create_graph=*/true);
+    const Recorded recorded(f, inputs);
+    const Tensor v = cotangent.defined() ? parameter(cotangent.array()) : Tensor();
+    if (v.defined()) inputs_.push_back(v);
+    std::ranges::copy_if(recorded.leaves(), std::back_inserter(inputs_), &Tensor::requires_grad);
+    for (const Tensor& x : inputs_) roundoff_ = std::max(roundoff_, unit_roundoff(x.dtype()));
+    results_ = results_of(recorded, v, /*create_graph=*/true);
   }
 
   // The results, with roundings from the stream, or exact.
@@ -129,11 +121,6 @@ class ExactRuns {
   struct Kink {
     std::vector<double> exact, changes;
   };
-
-  Tensor leaf(const Tensor& x) {
-    roundoff_ = std::max(roundoff_, unit_roundoff(x.dtype()));
-    return parameter(x.array());
-  }
 
   static Tensor in_f64(const Tensor& x) {
     return is_floating(x.dtype()) ? cast(x.detached(), DType::f64) : x;
@@ -193,7 +180,7 @@ class ExactRuns {
     }
   }
 
-  std::vector<Tensor> leaves_, inputs_, results_;
+  std::vector<Tensor> inputs_, results_;
   std::vector<RecordedOp> ops_;
   std::unordered_map<const Node*, Tensor> twins_;  // by the recorded node
   std::vector<Kink> kinks_;                        // in the order of their ops
@@ -214,9 +201,8 @@ Verdict verdict_of(const ElementPrecision& e, bool has_kinks) {
 std::string text_of(const ResultPrecision& result, const ElementPrecision& e) {
   const bool passes = e.verdict == Verdict::kPass;
   return absl::StrFormat("      %s at %s: %.9g, exact %.9g, error %.3g, bound %.3g, ratio %.2g\n",
-                         passes ? "worst" : std::string(verdict_name(e.verdict)),
-                         position(result.shape, e.element), e.narrow, e.exact, e.error, e.bound,
-                         e.ratio());
+                         passes ? "worst" : name_of(e.verdict), position(result.shape, e.element),
+                         e.narrow, e.exact, e.error, e.bound, e.ratio());
 }
 
 // Each number of a result beside the exact one; `changes` are those by rounding.
@@ -301,7 +287,7 @@ double PrecisionReport::largest_ratio() const {
 std::string PrecisionReport::to_text() const {
   std::string text;
   for (const ResultPrecision& result : results) {
-    absl::StrAppend(&text, std::string(verdict_name(result.verdict)), "  ", result.name, " ",
+    absl::StrAppend(&text, name_of(result.verdict), "  ", result.name, " ",
                     std::string(dtype_name(result.dtype)), result.shape.to_string(), ": ",
                     result.compared, " compared");
     if (result.digits) absl::StrAppendFormat(&text, ", %.1f digits", *result.digits);
@@ -312,22 +298,19 @@ std::string PrecisionReport::to_text() const {
       if (list && listed++ < worst) text += text_of(result, e);
     }
   }
-  absl::StrAppendFormat(&text, "%s: %d compared", std::string(verdict_name(verdict())), compared());
+  absl::StrAppendFormat(&text, "%s: %d compared", name_of(verdict()), compared());
   if (kinks > 0) absl::StrAppend(&text, ", ", kinks, " at a kink");
   return text + "\n";
 }
 
 PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor> inputs,
                                 const PrecisionOptions& options) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : inputs) {
-    leaves.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
-  }
-  const Tensor y = f(leaves);
+  const Recorded recorded(f, inputs);
+  const Tensor& y = recorded.output();
   const RandomStream stream = RandomStream(options.seed);
   const Tensor cotangent =
       y.requires_grad() ? random_like(y, stream.derive("cotangent")) : Tensor();
-  const std::vector<Tensor> narrow = results_of(f, leaves, cotangent, /*create_graph=*/false);
+  const std::vector<Tensor> narrow = results_of(recorded, cotangent, /*create_graph=*/false);
 
   ExactRuns runs(f, inputs, cotangent);
   const Results exact = runs.run(nullptr);

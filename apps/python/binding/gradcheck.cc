@@ -50,7 +50,7 @@ void bind_gradcheck(py::module_& m) {
   py::class_<GradcheckReport>(m, "GradcheckReport", documentation("GradcheckReport"))
       .def_property_readonly("passed", method(&GradcheckReport::passed))
       .def_property_readonly("verdict",
-                             [](const GradcheckReport& r) { return verdict_name(r.verdict()); })
+                             [](const GradcheckReport& r) { return name_of(r.verdict()); })
       .def_readonly("derivatives", &GradcheckReport::derivatives)
       .def_readonly("computed_in", &GradcheckReport::computed_in)
       .def("to_text", method(&GradcheckReport::to_text))

@@ -22,7 +22,7 @@ pre { white-space: pre-wrap; }
 using Json = nlohmann::ordered_json;
 
 Json json_of(const Agreement& a) {
-  return {{"verdict", verdict_name(a.verdict)},
+  return {{"verdict", name_of(a.verdict)},
           {"analytic", json_number(static_cast<double>(a.analytic))},
           {"numeric", json_number(static_cast<double>(a.numeric))},
           {"error", json_number(a.error)},
@@ -39,7 +39,7 @@ Json json_of(const ElementReport& e) {
 }
 
 Json json_of(const FormulaReport& formula) {
-  return {{"verdict", verdict_name(formula.verdict)},
+  return {{"verdict", name_of(formula.verdict)},
           {"order", formula.order},
           {"inputs", formula.inputs},
           {"outputs", formula.outputs},
@@ -50,7 +50,7 @@ Json json_of(const FormulaReport& formula) {
 Json json_of(const InputReport& input) {
   Json worst = Json::array();
   for (const ElementReport& e : input.worst) worst.push_back(json_of(e));
-  return {{"verdict", verdict_name(input.verdict)},
+  return {{"verdict", name_of(input.verdict)},
           {"order", input.order},
           {"name", input.name},
           {"input", input.input},
@@ -84,7 +84,7 @@ std::string html_of(Verdict verdict) {
   const char* kind = verdict == Verdict::kPass   ? "agrees"
                      : verdict == Verdict::kFail ? "disagrees verdict"
                                                  : "undecided verdict";
-  return absl::StrCat("<span class=\"", kind, "\">", std::string(verdict_name(verdict)), "</span>");
+  return absl::StrCat("<span class=\"", kind, "\">", name_of(verdict), "</span>");
 }
 
 std::string gradcheck_html(const GradcheckReport& report, const std::string& title) {
@@ -99,7 +99,7 @@ std::string gradcheck_json(const GradcheckReport& report) {
   Json input_list = Json::array(), formula_list = Json::array();
   for (const InputReport& input : report.inputs) input_list.push_back(json_of(input));
   for (const FormulaReport& formula : report.formulas) formula_list.push_back(json_of(formula));
-  const Json object = {{"verdict", verdict_name(report.verdict())},
+  const Json object = {{"verdict", name_of(report.verdict())},
                        {"computed_in", report.computed_in},
                        {"backward_error", report.backward_error},
                        {"wrong_op", report.wrong_op},

@@ -215,7 +215,7 @@ TEST(VerdictTest, WorseIsAFailureThenNoDecision) {
   EXPECT_EQ(worse(Verdict::kPass, Verdict::kPass), Verdict::kPass);
   EXPECT_EQ(worse(Verdict::kUndecided, Verdict::kPass), Verdict::kUndecided);
   EXPECT_EQ(worse(Verdict::kUndecided, Verdict::kFail), Verdict::kFail);
-  EXPECT_EQ(verdict_name(Verdict::kUndecided), "UNDECIDED");
+  EXPECT_EQ(name_of(Verdict::kUndecided), "UNDECIDED");
 }
 
 }  // namespace
