@@ -16,8 +16,8 @@ if(NOT QKV_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
     add_test(NAME Course.Lesson${lesson} COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py ${lesson})
     list(APPEND run_commands Course.Lesson${lesson})
   endforeach()
-  set_tests_properties(${run_commands} PROPERTIES TIMEOUT 300 ENVIRONMENT
-    "QKV=$<TARGET_FILE:qkv>;OMP_WAIT_POLICY=passive")
+  set_tests_properties(${run_commands} PROPERTIES TIMEOUT 600
+                       ENVIRONMENT "QKV=$<TARGET_FILE:qkv>;OMP_WAIT_POLICY=passive")
   set_tests_properties(Docs.CommandsPrintWhatThePagesShow PROPERTIES LABELS numbers)
   # What the pages add, as patches: a copy of the tree is built with them, once; later what has changed.
   set(adding_test ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tests/adding/adding_test.py)

@@ -120,7 +120,7 @@ Text Section::correction() const {
 
 Text Section::set_right() const {
   const Text right = correction();
-  return right.empty() ? right : say("Set right: {0}", right);
+  return right.empty() ? right : say("Correction: {0}", right);
 }
 
 std::string Section::places() const {

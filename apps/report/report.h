@@ -185,7 +185,7 @@ struct Section {
   Text verdict_text() const;   // with the condition, where it matters
   Text reason() const;         // the finding that decides, in a sentence
   Text correction() const;     // how the sentence should read; "" where it may stand
-  Text set_right() const;      // "Set right: …"; "" where nothing is
+  Text set_right() const;      // "Correction: …"; "" where nothing is
 };
 
 struct Report {

@@ -86,8 +86,10 @@ std::string format_samples(std::span<const double> samples, Unit unit) {
   if (samples.empty()) return "";
   std::string mean = format_number(mean_of(samples), unit);
   if (samples.size() == 1) return mean;
-  const double deviation = deviation_of(samples);
-  if (deviation == 0 && unit == Unit::kNumber) return mean;
+  const double deviation = deviation_of(samples), size = std::abs(mean_of(samples));
+  constexpr double kNothing = 1e-20, kRounding = 1e-9;  // a share of the mean
+  if (unit == Unit::kNumber && size < kNothing && deviation < kNothing) return "0";
+  if (unit == Unit::kNumber && deviation <= kRounding * size) return mean;
   if (unit == Unit::kShare) {
     return absl::StrFormat("%s ± %.1f %%", mean.substr(0, mean.find(' ')), 100 * deviation);
   }

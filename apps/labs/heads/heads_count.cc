@@ -9,7 +9,6 @@ namespace {
 // The results for one number of heads, over the seeds.
 struct HeadsCount {
   int64_t heads = 0;
-  int64_t parameters = 0;
   Samples loss = {}, right = {};  // on unseen examples
   Samples whole = {};             // loss on a few of them
   Samples without = {};           // the same without a head, the mean over the heads
@@ -90,7 +89,6 @@ void measure(const LabContext& lab, const Trained& trained, HeadsCount& count) {
     const Tensor first = slice(slice(weights, 0, 0, 1), 1, 0, 1);
     count.map = reshape(first, {first.dim(2), first.dim(3)});
   }
-  count.parameters = parameter_count(parameters(model));
   count.loss.push_back(trained.validation.loss);
   count.right.push_back(trained.validation.token_accuracy);
   count.whole.push_back(whole);
@@ -116,14 +114,13 @@ constexpr int64_t kWidth = 32;    // d
 constexpr double kLearned = 0.9;  // share of tokens that are right, of a task that is learned
 
 Table table_of(const HeadsTask& task) {
-  return table_by(say("Task {0}", task.name),
-                  {say("heads"), say("parameters"), say("loss"), say("right"),
-                   say("heads without which it is smaller")},
-                  task.counts, [](const HeadsCount& count) {
-                    return std::vector{absl::StrCat(count.heads), absl::StrCat(count.parameters),
-                                       format_samples(count.loss), format_samples(count.right),
-                                       format_number(mean_of(count.helps))};
-                  });
+  return table_by(
+      say("Task {0}", task.name),
+      {say("heads"), say("loss"), say("right"), say("heads without which it is smaller")},
+      task.counts, [](const HeadsCount& count) {
+        return std::vector{absl::StrCat(count.heads), format_samples(count.loss),
+                           format_samples(count.right), format_number(mean_of(count.helps))};
+      });
 }
 
 Finding is_learned(const HeadsTask& task, const HeadsCount& count) {

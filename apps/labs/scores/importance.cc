@@ -9,16 +9,6 @@ HeatMap pairs_map(const Text& title, const Tensor& pairs) {
   return heat_map_of(title, pairs, say("words"), say("words"));
 }
 
-std::vector<Lookup> train_lookups(const LabContext& lab) {
-  constexpr int64_t kSteps = 300;
-  return over_seeds(lab, [&](uint64_t seed) {
-    return train_lookup(RandomStream(seed), {.n = lab.integer("n"),
-                                             .d = lab.integer("d"),
-                                             .steps = kSteps,
-                                             .is_lawful = !lab.is_control()});
-  });
-}
-
 Finding has_learned(const LabContext& lab, const std::vector<Lookup>& lookups) {
   return named("learned",
                premise(below(say("error of the answers"), blind_error(lab.integer("n")) / 2,
@@ -62,8 +52,14 @@ Section importance_section(const LabContext& lab, const std::vector<Lookup>& loo
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const std::vector<Lookup> lookups = train_lookups(lab);
-  return {importance_section(lab, lookups)};
+  constexpr int64_t kSteps = 300;
+  return {importance_section(lab, over_seeds(lab, [&](uint64_t seed) {
+                               return train_lookup(RandomStream(seed),
+                                                   {.n = lab.integer("n"),
+                                                    .d = lab.integer("d"),
+                                                    .steps = kSteps,
+                                                    .is_lawful = !lab.is_control()});
+                             }))};
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Tensor draw_products(const LabContext& lab, uint64_t seed, int64_t d, const Elem
 // The measurements for n keys and n queries of d numbers.
 struct Measured {
   double mean = 0, variance = 0;   // of the scores
-  double largest = 0, second = 0;  // weights of a row, the mean over the rows
+  double largest = 0;              // weight of a row, the mean over the rows
   double largest_in_size = 0;      // the weight where |s| is largest
   double entropy = 0;              // of a row, in nats
   double passed_on = 0;            // |dS| / |dP|, of all rows together
@@ -47,14 +47,12 @@ void add_weights_of_rows(const Tensor& scores, const Tensor& weights, Measured& 
   const double rows = static_cast<double>(scores.dim(0));
   for (size_t row = 0; row < p.size(); row += n) {
     size_t largest_size = row;
-    double largest = 0, second = 0;
+    double largest = 0;
     for (size_t i = row; i < row + n; ++i) {
       if (std::abs(s[i]) > std::abs(s[largest_size])) largest_size = i;
-      second = std::max(second, std::min(largest, p[i]));
       largest = std::max(largest, p[i]);
     }
     measured.largest += largest / rows;
-    measured.second += second / rows;
     measured.largest_in_size += p[largest_size] / rows;
   }
 }
@@ -147,23 +145,13 @@ Section variance_section(const LabContext& lab, const Rows& plain) {
 
 Section saturation_section(const Rows& plain, const Rows& scaled) {
   const Row &last = plain.back(), &divided = scaled.back();
-  Bars bars = {.title = say("Weights of a row, not divided, the mean over the rows"),
-               .bars = {},
-               .parts = {say("the largest"), say("the second"), say("all others")},
-               .shares = {}};
-  for (const Row& row : plain) {
-    const double largest = mean_of(row.of(&Measured::largest)),
-                 second = mean_of(row.of(&Measured::second));
-    bars.bars.push_back(absl::StrCat("d = ", row.d));
-    bars.shares.push_back({largest, second, 1 - largest - second});
-  }
   return make_section(
       "scaling.saturation",
       {larger(say("largest weight at d = {0}, of scores of variance {0} and of variance 1", last.d),
               last.of(&Measured::largest), divided.of(&Measured::largest)),
        larger(say("entropy at d = {0}, of scores of variance 1 and of variance {0}", last.d),
               divided.of(&Measured::entropy), last.of(&Measured::entropy))},
-      {bars});
+      {chart_of(say("Largest weight of a row"), say("weight"), plain, scaled, &Measured::largest)});
 }
 
 Section largest_section(const Rows& plain) {
@@ -197,8 +185,7 @@ Section steepness_section(const Rows& plain, const Rows& scaled) {
        near(say("variance of the scores, divided, d = {0}", last.d), 1,
             last.of(&Measured::variance), kTenth),
        stays(say("largest weight"), &Measured::largest), stays(say("entropy"), &Measured::entropy)},
-      {chart_of(say("Largest weight of a row"), say("weight"), plain, scaled, &Measured::largest),
-       chart_of(say("Entropy of a row, in nats"), say("entropy"), plain, scaled,
+      {chart_of(say("Entropy of a row, in nats"), say("entropy"), plain, scaled,
                 &Measured::entropy)});
 }
 
@@ -223,7 +210,7 @@ Section gradient_section(const Rows& plain, const Rows& scaled) {
     return larger(say("{0}: |dS| / |dP| at d = {1}, divided and not", rows, all.d),
                   divided.of(number), all.of(number));
   };
-  const Text middle = say("the row in the middle"), together = say("all rows together");
+  const Text middle = say("the median row"), together = say("all rows together");
   const Finding vanishes = named("middle", more(middle, &Measured::passed_on_by_median));
   return make_section(
       "scaling.gradient",
@@ -232,7 +219,7 @@ Section gradient_section(const Rows& plain, const Rows& scaled) {
        beyond(named("all", more(together, &Measured::passed_on)))},
       {chart_of(say("|dS| / |dP|, all rows together"), say("share"), plain, scaled,
                 &Measured::passed_on),
-       chart_of(say("|dS| / |dP|, the row in the middle"), say("share"), plain, scaled,
+       chart_of(say("|dS| / |dP|, the median row"), say("share"), plain, scaled,
                 &Measured::passed_on_by_median)});
 }
 
@@ -280,7 +267,7 @@ Section differences_section(const LabContext& lab) {
       "scaling.differences",
       {larger(say("largest weight of a row, scores times 256 and times 1"), largest(answers.back()),
               largest(answers[0])),
-       larger(say("|dS| / |dP| of the row in the middle, scores times 1 and times 256"),
+       larger(say("|dS| / |dP| of the median row, scores times 1 and times 256"),
               passed_on(answers[0]), passed_on(answers.back())),
        beyond(named("shifted", differ(say("largest weight before and after 1000 is added to all"),
                                       most_of(changes))))},

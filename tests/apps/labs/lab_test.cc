@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "absl/strings/str_split.h"
 #include "framework/core/text/columns.h"
@@ -21,20 +20,8 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-// Lines of metrics, but for what the clock has measured.
-std::string without_times(const std::string& lines) {
-  static const std::regex kTimes(R"("tokens_per_second":[^,]*,"elapsed_seconds":[^,}]*)");
-  return std::regex_replace(lines, kTimes, "");
-}
-
 class LabVerbTest : public CommandLineFixture {
  protected:
-  // The names of the folders of a few quick trainings, in `runs` of the temporary folder.
-  std::vector<std::string> train_quickly() {
-    expect_success(qkv(training_));
-    return folders();
-  }
-
   std::vector<std::string> folders() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder_ / "runs")) {
@@ -180,52 +167,11 @@ TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {
   EXPECT_EQ(in("one.txt"), in("other.txt"));
 }
 
-TEST_F(LabVerbTest, WhatIsUnreadableIsTrainedAgain) {
-  const std::vector<std::string> names = train_quickly();
-  ASSERT_FALSE(names.empty());
-  const std::string run = folder_ / ("runs/" + names[0]);
-  for (const char* const part :
-       {"/metrics.jsonl", "/config.toml", "/checkpoints/last.safetensors"}) {
-    const std::string whole = contents_of(run + part);
-    for (const std::string& damaged : {std::string(), std::string("x\n"), whole + whole}) {
-      write_bytes(run + part, damaged);
-      expect_success(qkv(training_));
-      EXPECT_EQ(without_times(contents_of(run + part)), without_times(whole))
-          << part << ": " << damaged.substr(0, 100);
-    }
-    fs::remove(run + part);
-    expect_success(qkv(training_));
-    EXPECT_EQ(without_times(contents_of(run + part)), without_times(whole)) << part;
-  }
-  fs::remove_all(run);
-  write_bytes(run, "no folder");
-  expect_success(qkv(training_));
-  EXPECT_TRUE(fs::is_directory(run));
-  EXPECT_EQ(folders(), names);
-}
-
 TEST_F(LabVerbTest, ATrainingThatFailsLeavesNothingBehind) {
   const ProcessResult result = qkv(training_, {.largest_file_bytes = 10000});  // as on a full disk
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_THAT(result.errors, HasSubstr("File too large"));
   EXPECT_THAT(folders(), testing::IsEmpty());
-}
-
-// As an older program leaves it, whose training came to other numbers.
-TEST_F(LabVerbTest, WhatWouldComeOutOtherwiseTodayIsTrainedAgain) {
-  std::string metrics, whole;  // of a run with a second step
-  for (const std::string& name : train_quickly()) {
-    metrics = folder_ / ("runs/" + name + "/metrics.jsonl");
-    whole = contents_of(metrics);
-    if (std::ranges::count(whole, '\n') > 1) break;
-  }
-  std::string other = whole;
-  const size_t second = other.find("\"loss\":", other.find('\n'));
-  ASSERT_NE(second, std::string::npos);
-  other[second + 7] = other[second + 7] == '9' ? '8' : '9';
-  write_bytes(metrics, other);
-  expect_success(qkv(training_));
-  EXPECT_EQ(without_times(contents_of(metrics)), without_times(whole));
 }
 
 TEST_F(LabVerbTest, AStopKeepsTheModelsThatAreFinished) {

@@ -81,8 +81,12 @@ TEST_F(TrainOnceTest, WhatIsUnfinishedOrDamagedOrWouldComeOutOtherwiseIsTrainedA
     write_bytes(metrics, damaged);
     EXPECT_EQ(train(config_, 10), losses);
   }
-  fs::remove(run_ + "/checkpoints/last.safetensors");
-  EXPECT_EQ(train(config_, 10), losses);
+  for (const char* const part : {"/config.toml", "/checkpoints/last.safetensors"}) {
+    write_bytes(run_ + part, "x\n");
+    EXPECT_EQ(train(config_, 10), losses);
+    fs::remove(run_ + part);
+    EXPECT_EQ(train(config_, 10), losses);
+  }
   fs::remove_all(run_);
   write_bytes(run_, "a file");
   EXPECT_EQ(train(config_, 10), losses);

@@ -73,7 +73,7 @@ TEST(LabPageTest, IsReadFromAbove) {
   size_t before = 0;
   for (const char* const part : {"注意&lt;力&gt;", "What do you expect?", "It is less.",
                                  "<div class=\"formula\">p = q / k</div>", "<svg", "✓ holds if",
-                                 "Set right: It is.", "https://arxiv.org/abs/1706.03762",
+                                 "Correction: It is.", "https://arxiv.org/abs/1706.03762",
                                  "Measurements", "<td>far (beyond the condition)</td>"}) {
     const size_t at = page.find(part, before);
     ASSERT_NE(at, std::string::npos) << part;

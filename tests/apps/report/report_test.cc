@@ -80,7 +80,7 @@ TEST(RemarkTest, IsSaidOnlyWhereItsFindingsAreAsItSays) {
       {.when = {"far agrees"}, .text = "never"},
       {.when = {"far disagrees", "near undecided"}, .text = "never"},
       {.when = {"far disagrees", "near agrees"}, .text = "not {far.predicted}, {far}"}};
-  EXPECT_EQ(section.set_right().en, "Set right: not 1, 2");
+  EXPECT_EQ(section.set_right().en, "Correction: not 1, 2");
   section.corrections = {{.when = {"near disagrees"}, .text = "never"}};
   EXPECT_TRUE(section.set_right().empty());
   section.corrections = {{.when = {"nowhere disagrees"}, .text = "never"}};
@@ -92,7 +92,7 @@ TEST(RemarkTest, IsSaidOnlyWhereItsFindingsAreAsItSays) {
 TEST(RemarkTest, HasTheNumbersOfBothThatAreCompared) {
   Section section = section_of({named("pair", larger("a", Samples{1, 2}, Samples{5, 6.5}))});
   section.corrections = {{.when = {"pair disagrees"}, .text = "{pair.first} < {pair.second}"}};
-  EXPECT_EQ(section.set_right().en, "Set right: 1.5 ± 0.71 < 5.75 ± 1.1");
+  EXPECT_EQ(section.set_right().en, "Correction: 1.5 ± 0.71 < 5.75 ± 1.1");
 }
 
 TEST(SentenceTest, HoldsAsAWholeWhereNoSectionDeniesIt) {
@@ -285,6 +285,8 @@ TEST(StatisticsTest, NumbersAreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(format_samples(Samples{21, 257.2}), "139.1 ± 167");
   EXPECT_EQ(format_samples(Samples{7.69, 8}), "7.845 ± 0.22");
   EXPECT_EQ(format_samples(Samples{1, 1}), "1");
+  EXPECT_EQ(format_samples(Samples{1, 1 + 1e-11}), "1");  // rounding
+  EXPECT_EQ(format_samples(Samples{1e-51, 0}), "0");
   EXPECT_EQ(format_number(2.5, Unit::kLoss), "2.5000");
   EXPECT_EQ(format_number(3.12e-5, Unit::kLoss), "3.1e-05");
   EXPECT_EQ(format_samples(Samples{0.9999, 0.9999}, Unit::kShare), "99.9 ± 0.0 %");
