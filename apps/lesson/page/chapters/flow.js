@@ -1,6 +1,5 @@
 // The model as a flow, from the tokens to the loss: stations with small maps of their numbers and of their
 // gradients, and arcs, read from the tape, from what is read to what is made of it.
-import { buttonElement } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { formula } from "../../../report/page/formula.js";
 import { layerName } from "../lesson/layer_name.js";
@@ -35,18 +34,11 @@ export function flowOf(app) {
     "ol",
     { class: "flow-line" },
     element("li", { class: "arcs-of-flow" }, drawnArcs(stations, edgesOf(app.lesson.tape.program, stations))),
-    stations.map(({ node }, at) => element("li", { style: `--at: ${at}` }, node)),
+    stations.map(({ node }) => element("li", {}, node)),
   );
-  line.style.setProperty("--last", String(stations.length));
-  const play = () => {
-    line.classList.remove("playing");
-    line.getBoundingClientRect(); // so that it begins anew
-    line.classList.add("playing");
-  };
   return element(
     "section",
     { class: "flow", "aria-label": say("flow.title") },
-    buttonElement(`▶ ${say("flow.play")}`, play, { class: "play" }),
     element("p", { class: "flow-legend" }, [
       element("span", { class: "way forward", text: say("flow.forward") }),
       element("span", { class: "way backward", text: say("flow.backward") }),
@@ -148,7 +140,7 @@ function drawnArcs(stations, edges) {
   const paths = edges.map(([from, to]) => {
     const y = height - least - each * Math.abs(to - from);
     const d = `M ${x(from)} ${height} C ${x(from)} ${y}, ${x(to)} ${y}, ${x(to)} ${height}`;
-    return svgElement("path", { d, style: `--at: ${to}`, "data-from": stations[from].name, "data-to": stations[to].name });
+    return svgElement("path", { d, "data-from": stations[from].name, "data-to": stations[to].name });
   });
   return svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, paths);
 }

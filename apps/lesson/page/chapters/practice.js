@@ -12,7 +12,7 @@ export const practiceChapter = {
   step: ({ document }) => (document.practice ? {} : null),
   view(app) {
     const { lesson } = app;
-    const questions = questionsOf(lesson.start.practice.tape);
+    const questions = questionsOf(lesson.start.practice);
     const parts = [...Array.from({ length: lesson.heads }, (_, head) => mapOf(lesson, head)), tableOf(app, questions)];
     const show = () => parts.forEach((part) => part.show());
     const learning = learningOf(app, show);

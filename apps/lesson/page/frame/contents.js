@@ -24,9 +24,8 @@ function chaptersInOrder({ chapters, state }) {
 export function chapterList(app) {
   const inOrder = chaptersInOrder(app.lesson);
   return element(
-    "details",
-    { class: "chapter-list", open: true },
-    element("summary", { text: say("page.chapters") }),
+    "div",
+    { class: "chapter-list" },
     routeButtons(app),
     element("ol", { class: "chapter-names" }, inOrder.map((each) => chapter(app, each))),
     select(app, inOrder),

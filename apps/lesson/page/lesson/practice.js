@@ -1,14 +1,12 @@
 // Questions and answers with which the page trains a model from nothing, and what of it `qkv train` is told.
 import { applySettings } from "../tape/settings.js";
 
-// {tape, optimizer}, with the questions and the model of the state; or null where a page trains nothing.
+// Their tape, with the answers and the model of the state.
 export function practiceOf(lesson) {
-  const { document, forms, state } = lesson;
-  if (!document.practice) return null;
-  const { optimizer } = document.practice;
+  const { forms, state } = lesson;
   const recorded = forms.practice(state.form);
   const set = Object.keys(state.settings).length > 0 ? applySettings(recorded, state.settings) : recorded;
-  return { tape: withAnswers(set, answersOf(lesson, questionsOf(recorded))), optimizer };
+  return withAnswers(set, answersOf(lesson, questionsOf(recorded)));
 }
 
 const valueNamed = ({ facts }, name) => facts.findIndex((fact) => fact.name === name);

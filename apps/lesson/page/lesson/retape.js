@@ -9,6 +9,8 @@ import { parametersAt } from "./training.js";
 
 // What of a state makes the tape with which learning begins.
 const namesOfStart = ["form", "settings", "edits", "prompt", "pairs", "at"];
+// What of it makes the questions and the model that a page trains.
+const namesOfPractice = ["form", "settings", "pairs"];
 
 export function retaped(lesson) {
   const { state } = lesson;
@@ -51,17 +53,20 @@ function startOf(lesson) {
 function learningOf(lesson, plant) {
   const { document, state, start, planted } = lesson;
   if (document.meta.part) return null;
+  const { optimizer } = document.practice ?? {};
   const most = mostSteps(start.tape);
   const steps = Math.max(0, Math.floor(Math.min(Number(state.learn ?? 0) || 0, most)));
-  start.practice ??= practiceOf(lesson);
-  const { optimizer } = start.practice ?? {};
   const wanted = Number(state.rate ?? 0);
   const rate = wanted > 0 && wanted < Infinity ? wanted : optimizer?.learning_rate ?? usualRate(start.tape);
-  const key = JSON.stringify([rate, planted, planted && state.layer]);
-  if (start.descentKey !== key) {
-    start.descentKey = key;
+  const names = optimizer ? namesOfPractice : namesOfStart;
+  const key = JSON.stringify([names.map((name) => state[name]), rate, planted, planted && state.layer]);
+  const { engineTape } = start;
+  if (lesson.learned?.key !== key || lesson.learned.engineTape !== engineTape) {
+    const practice = optimizer ? practiceOf(lesson) : null;
     const move = optimizer ? adamStep(rate, optimizer) : gradientStep(rate);
-    start.descent = new Descent(plant(start.practice?.tape ?? start.tape), move);
+    lesson.learned = { key, engineTape, practice, descent: new Descent(plant(practice ?? start.tape), move) };
   }
-  return { steps, most, rate, descent: start.descent };
+  const { practice, descent } = lesson.learned;
+  Object.assign(start, { practice, descent });
+  return { steps, most, rate, descent };
 }

@@ -42,8 +42,17 @@ function constantsOf(lesson) {
   const counted = targets.map((target) => (target === null ? 0 : 1));
   found.counted = `counted = np.array([${counted.join(", ")}])[:, None]`;
   found.n = "n = counted.sum()";
-  found.M = "M = np.where(np.isinf(S_m), -np.inf, 0)";
+  found.i = "i = np.arange(len(S_m))[:, None]";
+  found.j = "j = np.arange(S_m.shape[1])";
+  found.M = `M = np.where(${hiddenBy(step.forward.find((rule) => rule.startsWith("M_")) ?? "padding")}, -np.inf, 0)`;
   return found;
+}
+
+// M_ij = −∞ (j > i ∨ |i − j| > 2); which keys are padding no rule says.
+function hiddenBy(rule) {
+  if (rule.includes("padding")) return "np.isinf(S_m)";
+  const [, conditions] = /\((.*)\)$/.exec(rule);
+  return conditions.split(" ∨ ").map((each) => `(${each.replace(/\|(.*)\|/, "abs($1)")})`).join(" | ");
 }
 
 // Rules that are no arithmetic of whole matrices: [pattern, lines].
@@ -61,13 +70,14 @@ const special = [
   [/^(\S+) = R_t\^T (\S+)$/, [...turn, "$1_ = pairwise(complexes($2) * turn.conj())"]],
   [/^C = \[O_0 O_1 …\]$/, ["O_ = C[:, band]"]],
   [/^dO_h = dC \[h\]$/, ["dO_ = dC[:, band]"]],
+  [/^ℓ = /, ["loss_ = np.array([[-(counted * np.log((p * y).sum(axis=1, keepdims=True))).sum() / n]])"]],
   [/^(\S+) = (.*), 0 \(no target\)$/, ["$1_ = $2 * counted"]],
   [/^(\S+) = (\S+), 0 \(.*\)$/, ["$1_ = np.where(np.isinf(M), 0, $2)"]],
 ];
 
 const word = /d?\p{L}\u0302?\p{L}*(?:_\{[^}]*\}|_\w+)?'?|\^T|\^2|[\d.]+|\S/gu;
 const pythonSigns = { "∘": " * ", "+": " + ", "-": " - ", "/": " / ", "(": "(", ")": ")", "^T": ".T", "^2": " ** 2", "√": "np.sqrt" };
-const greek = { μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat" };
+const greek = { ℓ: "loss", μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat" };
 
 // dX_in,norm has another than in addresses.
 const pythonName = (symbol) => greek[symbol] ?? keyOf(symbol).replaceAll(",", "_").replace("'", "_slope");
@@ -156,7 +166,7 @@ class Names {
   }
 }
 
-const pythonWords = ["np", "lambda", "x", "z", "axis", "keepdims", "True", "pairs", "turn", "complexes", "pairwise", "len"];
+const pythonWords = ["np", "lambda", "x", "z", "axis", "keepdims", "True", "abs", "pairs", "turn", "complexes", "pairwise", "len"];
 
 const matricesOf = (lesson, step) =>
   new Map(

@@ -59,7 +59,7 @@ def test_what_a_matrix_is_saved_as_has_its_numbers_and_names():
 
 
 # Rules of what no single step shows: of all heads, of patches, of a class token, of the other sequence; and names.
-NOT_OF_ONE_STEP = re.compile(r"Σ_h|patch_t|\[0\]|…|^M_|^ℓ|dW_\{E,enc\} \[v\]$")
+NOT_OF_ONE_STEP = re.compile(r"Σ_h|patch_t|\[0\]|…|dW_\{E,enc\} \[v\]$")
 
 
 def expect_rules(page: Page, where: str, script: dict) -> set:
@@ -72,6 +72,7 @@ def expect_rules(page: Page, where: str, script: dict) -> set:
         expect_reproduced(names[name], names[name + "_"], f"{where}: {name}")
     for rule in script["text"].splitlines()[1].removeprefix("# ").split("; "):
         left = re.sub(r" \[[tv]\]|[{}]", "", rule.split(" = ")[0]).replace(",", "_").replace("x̂", "x_hat")
+        left = {"ℓ": "loss", "M_ij": "M"}.get(left, left)
         is_made = {left, left + "t", left.removesuffix("_h")} & computed or left in names or left == "C" and "O" in computed
         expect(is_made or NOT_OF_ONE_STEP.search(rule) or has_no_tokens(page, rule), f"{where}: nothing is computed by {rule}")
     return computed
