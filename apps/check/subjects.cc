@@ -8,6 +8,7 @@
 #include "apps/check/run_gradcheck.h"
 #include "apps/check/training_step.h"
 #include "data/dataset.h"
+#include "framework/core/each_of.h"
 #include "framework/core/memory/out_of_memory.h"
 #include "framework/core/random.h"
 #include "framework/core/text/utf8.h"
@@ -25,22 +26,30 @@ namespace {
 
 constexpr int64_t kExamplesOfConfig = 2;  // each costs a forward pass for every difference
 
-struct Group {
+// An op, layer, model or step.
+struct Member {
   std::string kind;
-  std::vector<OpExamples> members;
+  OpExamples examples;
+
+  const std::string& name() const { return examples.op; }
 };
 
 DType dtype_of_inputs(Precision precision) {
   return precision == Precision::kF64 ? DType::f64 : DType::f32;
 }
 
-std::vector<Group> all_groups(Precision precision = Precision::kF64) {
+std::vector<Member> all_members(Precision precision = Precision::kF64) {
   const Initializer init(RandomStream(1), dtype_of_inputs(precision),
                          /*bf16_products=*/precision == Precision::kBf16);
-  return {{"op", op_examples()},
-          {"layer", layer_examples(init)},
-          {"model", model_examples(init)},
-          {"step", step_examples()}};
+  std::vector<Member> all;
+  const auto add = [&all](const char* kind, const std::vector<OpExamples>& members) {
+    for (const OpExamples& examples : members) all.push_back({kind, examples});
+  };
+  add("op", op_examples());
+  add("layer", layer_examples(init));
+  add("model", model_examples(init));
+  add("step", step_examples());
+  return all;
 }
 
 std::vector<Tensor> inputs_of(const OpExample& example, bool is_op, Precision precision,
@@ -63,11 +72,9 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-absl::Status check_names(const std::vector<std::string>& names, const std::vector<Group>& groups) {
-  std::vector<std::string> known;
-  for (const Group& group : groups) {
-    for (const OpExamples& member : group.members) known.push_back(member.op);
-  }
+absl::Status check_names(const std::vector<std::string>& names,
+                         const std::vector<Member>& members) {
+  const std::vector<std::string> known = each_of(members, &Member::name);
   for (const std::string& name : names) {
     if (!holds(known, name)) return no_such_name(name, known);
   }
@@ -122,28 +129,20 @@ absl::StatusOr<std::vector<GradcheckSubject>> subject_of_config(const SubjectCho
 
 }  // namespace
 
-std::vector<std::string> names_of_subjects() {
-  std::vector<std::string> names;
-  for (const Group& group : all_groups()) {
-    for (const OpExamples& member : group.members) names.push_back(member.op);
-  }
-  return names;
-}
+std::vector<std::string> names_of_subjects() { return each_of(all_members(), &Member::name); }
 
 absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names) {
   if (names.empty()) return op_examples();
-  const std::vector<Group> groups = all_groups();
-  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
+  const std::vector<Member> members = all_members();
+  if (absl::Status status = check_names(names, members); !status.ok()) return status;
   std::vector<OpExamples> examples;
-  for (const Group& group : groups) {
-    for (const OpExamples& member : group.members) {
-      if (!holds(names, member.op)) continue;
-      if (group.kind != "op" && group.kind != "layer") {
-        return absl::InvalidArgumentError(absl::StrCat("--op: ", member.op, " is a ", group.kind,
-                                                       "; --mutate looks at ops and layers"));
-      }
-      examples.push_back(member);
+  for (const Member& member : members) {
+    if (!holds(names, member.name())) continue;
+    if (member.kind != "op" && member.kind != "layer") {
+      return absl::InvalidArgumentError(absl::StrCat("--op: ", member.name(), " is a ", member.kind,
+                                                     "; --mutate looks at ops and layers"));
     }
+    examples.push_back(member.examples);
   }
   return examples;
 }
@@ -151,21 +150,19 @@ absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::st
 absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const SubjectChoice& choice,
                                                           uint64_t seed) {
   if (!choice.config.empty()) return subject_of_config(choice);
-  const std::vector<Group> groups = all_groups(choice.precision);
-  if (absl::Status status = check_names(choice.names, groups); !status.ok()) return status;
+  const std::vector<Member> members = all_members(choice.precision);
+  if (absl::Status status = check_names(choice.names, members); !status.ok()) return status;
   std::vector<GradcheckSubject> subjects;
-  for (const Group& group : groups) {
-    for (const OpExamples& member : group.members) {
-      if (!choice.names.empty() && !holds(choice.names, member.op)) continue;
-      for (const OpExample& example : member.examples) {
-        subjects.push_back(
-            {.kind = group.kind,
-             .name = member.op,
-             .example = example.name,
-             .f = example.f,
-             .input_names = example.input_names,
-             .inputs = inputs_of(example, group.kind == "op", choice.precision, seed)});
-      }
+  for (const Member& member : members) {
+    if (!choice.names.empty() && !holds(choice.names, member.name())) continue;
+    for (const OpExample& example : member.examples.examples) {
+      subjects.push_back(
+          {.kind = member.kind,
+           .name = member.name(),
+           .example = example.name,
+           .f = example.f,
+           .input_names = example.input_names,
+           .inputs = inputs_of(example, member.kind == "op", choice.precision, seed)});
     }
   }
   return subjects;
