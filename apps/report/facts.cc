@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/each_of.h"
 #include "framework/core/error.h"
 #include "framework/core/text/utf8.h"
 
@@ -68,12 +69,7 @@ std::vector<std::vector<Text>> listed(const std::vector<Facts>& things, const Ke
 }
 
 std::vector<std::vector<std::string>> in_english(const std::vector<std::vector<Text>>& rows) {
-  std::vector<std::vector<std::string>> cells;
-  for (const std::vector<Text>& row : rows) {
-    cells.emplace_back();
-    for (const Text& cell : row) cells.back().push_back(cell.en);
-  }
-  return cells;
+  return each_of(rows, [](const std::vector<Text>& row) { return each_of(row, &Text::en); });
 }
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+#include "framework/core/each_of.h"
 #include "framework/core/error.h"
 
 namespace qkv {
@@ -72,9 +73,7 @@ const toml::table& text_file(const std::string& name) {
 }
 
 std::vector<std::string> names_of_text_files() {
-  std::vector<std::string> names;
-  for (const auto& [name, table] : files()) names.push_back(name);
-  return names;
+  return each_of(files(), [](const auto& file) { return file.first; });
 }
 
 std::string string_of(const TextNode& node, const std::string& owner) {

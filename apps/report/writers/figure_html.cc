@@ -4,6 +4,7 @@
 #include "apps/report/svg/svg.h"
 #include "apps/report/svg/svg_parts.h"
 #include "apps/report/writers/page_frame.h"
+#include "framework/core/each_of.h"
 
 namespace qkv {
 namespace {
@@ -68,14 +69,10 @@ std::string drawn(const Drawn& figure, Language language) {
 
 std::string table_html(const std::vector<Text>& header, const std::vector<std::vector<Text>>& rows,
                        Language language) {
-  std::vector<std::string> columns;
-  for (const Text& name : header) columns.push_back(escaped(name.in(language)));
-  std::vector<std::vector<std::string>> cells;
-  for (const std::vector<Text>& row : rows) {
-    std::vector<std::string>& line = cells.emplace_back();
-    for (const Text& cell : row) line.push_back(escaped(cell.in(language)));
-  }
-  return table_of(columns, cells);
+  const auto escaped_row = [language](const std::vector<Text>& row) {
+    return each_of(row, [language](const Text& cell) { return escaped(cell.in(language)); });
+  };
+  return table_of(escaped_row(header), each_of(rows, escaped_row));
 }
 
 std::string figure_html(const Figure& figure, Language language) {

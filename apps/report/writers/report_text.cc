@@ -8,6 +8,7 @@
 #include "apps/report/texts/texts.h"
 #include "apps/report/writers/notes.h"
 #include "apps/report/writers/text_chart.h"
+#include "framework/core/each_of.h"
 #include "framework/core/text/columns.h"
 #include "framework/core/text/terminal.h"
 
@@ -35,9 +36,7 @@ std::string text_of(const LineChart& chart, Language language) {
 }
 
 std::vector<std::string> cells_in(const std::vector<Text>& row, Language language) {
-  std::vector<std::string> cells;
-  for (const Text& cell : row) cells.push_back(cell.in(language));
-  return cells;
+  return each_of(row, [language](const Text& cell) { return cell.in(language); });
 }
 
 std::string text_of(const Table& table, Language language) {

@@ -10,6 +10,7 @@
 #include "apps/report/writers/notes.h"
 #include "apps/report/writers/page_files.h"
 #include "apps/report/writers/page_frame.h"
+#include "framework/core/each_of.h"
 
 namespace qkv {
 namespace {
@@ -49,20 +50,17 @@ std::string expectation_html(const Section& section, Language language) {
 
 std::string findings_html(const Section& section, Language language) {
   if (section.findings.empty()) return "";
-  std::vector<std::string> columns;
-  for (const Text& name : {say("what"), say("predicted"), say("measured"), Text()}) {
-    columns.push_back(name.in(language));
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (const Finding& finding : section.findings) {
+  const std::vector<Text> head = {say("what"), say("predicted"), say("measured"), Text()};
+  const auto columns = each_of(head, [language](const Text& name) { return name.in(language); });
+  const auto rows = each_of(section.findings, [language](const Finding& finding) {
     const std::string kind = finding.result == FindingResult::kAgrees      ? "agrees"
                              : finding.result == FindingResult::kDisagrees ? "disagrees"
                                                                            : "undecided";
-    rows.push_back({escaped(with_role(finding).in(language)),
-                    escaped(finding.predicted.in(language)),
-                    escaped(with_interval(finding).in(language)),
-                    element("span", result_name(finding.result).in(language), kind)});
-  }
+    return std::vector{escaped(with_role(finding).in(language)),
+                       escaped(finding.predicted.in(language)),
+                       escaped(with_interval(finding).in(language)),
+                       element("span", result_name(finding.result).in(language), kind)};
+  });
   return folded(say("Measurements"), table_of(columns, rows), language);
 }
 
@@ -76,9 +74,10 @@ std::string code_html(const std::string& section, Language language) {
 }
 
 std::string sources_html(const Section& section, Language language) {
-  std::vector<Source> links;
-  for (const Source& source : section.sources) links.push_back({source_html(source), ""});
-  if (links.empty()) return "";
+  if (section.sources.empty()) return "";
+  const auto links = each_of(section.sources, [](const Source& source) {
+    return Source{source_html(source), ""};
+  });
   return absl::StrCat("<p class=\"soft\">", cited(links).in(language), "</p>\n");
 }
 
