@@ -129,9 +129,8 @@ absl::Status OptionRules::check(const GivenOptions& given) const {
     const auto other = std::ranges::find_if(others, is_there);
     const bool breaks = is_there(name) && (others.empty() || other != others.end());
     if (!breaks || std::ranges::any_of(unless, is_there)) continue;
-    std::vector<std::string> needed;
-    for (const std::string& each : unless) needed.push_back(spelled(each));
-    const std::string needs = absl::StrCat(" needs ", absl::StrJoin(needed, " or "));
+    const std::string needs =
+        absl::StrCat(" needs ", absl::StrJoin(each_of(unless, spelled), " or "));
     const std::string because = why.empty() ? "" : ": " + why;
     if (others.empty()) return mistake(spelled(name), needs);
     if (!unless.empty()) return mistake(spelled(name), " beside ", spelled(*other), needs, because);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/container/flat_hash_set.h"
+#include "framework/core/each_of.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -53,11 +54,9 @@ std::vector<Split> sides_of(std::span<const std::string_view> texts,
     std::ranges::sort(of_class);
     held.insert(of_class.end() - now, of_class.end());
   }
-  std::vector<Split> sides;
-  for (const uint64_t hash : hashes) {
-    sides.push_back(held.contains(hash) ? Split::kValidation : Split::kTraining);
-  }
-  return sides;
+  return each_of(hashes, [&held](uint64_t hash) {
+    return held.contains(hash) ? Split::kValidation : Split::kTraining;
+  });
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include "data/tasks/task_kit.h"
 #include "data/text/text_pass.h"
 #include "data/text/vocabulary_builder.h"
+#include "framework/core/each_of.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -112,10 +113,8 @@ void find_lines_of_both(const std::vector<LineOfFile>& training,
 
 // Takes the lines that are not for training.
 std::vector<LineOfFile> take_held(std::vector<LineOfFile>& lines, double train_fraction) {
-  std::vector<std::string_view> texts;
-  for (const LineOfFile& line : lines) texts.push_back(line.text);
-  const std::vector<int64_t> classes(texts.size());
-  const std::vector<Split> sides = sides_of(texts, classes, train_fraction);
+  const std::vector<int64_t> classes(lines.size());
+  const auto sides = sides_of(each_of(lines, &LineOfFile::text), classes, train_fraction);
   std::vector<LineOfFile> kept, held;
   for (size_t i = 0; i < lines.size(); ++i) {
     (sides[i] == Split::kTraining ? kept : held).push_back(lines[i]);

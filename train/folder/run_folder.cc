@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/each_of.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
 
@@ -272,9 +273,7 @@ std::vector<std::string> numbered_checkpoints(const std::string& run) {
     if (std::sscanf(name.c_str(), "step-%" SCNd64, &step) != 1) continue;
     if (name == name_of_checkpoint(step)) by_step[step] = entry.path();
   }
-  std::vector<std::string> paths;
-  for (const auto& [step, path] : by_step) paths.push_back(path);
-  return paths;
+  return each_of(by_step, [](const auto& checkpoint) { return checkpoint.second; });
 }
 
 absl::StatusOr<std::string> find_checkpoint(const std::string& run) {

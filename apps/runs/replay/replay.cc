@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "data/dataset.h"
+#include "framework/core/each_of.h"
 #include "framework/core/shape.h"
 #include "framework/kernels/kernels.h"
 #include "framework/kernels/parallel.h"
@@ -208,11 +209,9 @@ void compare(const std::vector<Metrics>& lines, int64_t step, const StepResult& 
 }
 
 std::vector<double> norms_of(const std::vector<NamedParameter>& all) {
-  std::vector<double> norms;
-  for (const NamedParameter& p : all) {
-    norms.push_back(std::sqrt(static_cast<double>(kernels::sum_of_squares(p.tensor.array()))));
-  }
-  return norms;
+  return each_of(all, [](const NamedParameter& p) {
+    return std::sqrt(static_cast<double>(kernels::sum_of_squares(p.tensor.array())));
+  });
 }
 
 std::vector<WeightGrowth> growth_of(const std::vector<NamedParameter>& all,
