@@ -45,7 +45,8 @@ export function learningOf(app, moved) {
     while (goesOn()) {
       [before, now] = [now, await new Promise(requestAnimationFrame)];
       const { steps, descent } = lesson.learning;
-      if (steps === descent.points.length - 1 && (learner || now - before > longestOnPage)) {
+      const isNew = steps === descent.points.length - 1;
+      if (isNew && !lesson.start.practice && (learner || now - before > longestOnPage)) {
         learner ??= await learnerBeside(descent, rate);
         await learner.step();
       }

@@ -84,10 +84,20 @@ def test_it_learns_from_nothing_and_sees_where_to_look():
     expect_equal(browser.script(STATE)["losses"], shown["losses"], "which changes nothing that was learned")
     page.call("press", "back to the start")
     expect_equal(browser.script(STATE)["steps"], 0, "at the start again")
+    browser.leave()
+    page = Page(lesson(), step="practice")
+    browser.script("""const { descent } = document.getElementById("lesson").app.lesson.start;
+        const tapeAt = descent.tapeAt.bind(descent);
+        descent.tapeAt = (steps) => {
+          for (const end = performance.now() + 100; performance.now() < end;);
+          return tapeAt(steps);
+        };""")
     page.call("press", "▶ it learns")
     running = "document.getElementById('lesson').app.lesson.learning.steps > 5"
     expect(browser.comes_true(running), "it does not run")
     page.call("press", "■ stop")
+    losses = browser.script(STATE)["losses"]
+    expect_equal(losses, shown["losses"][:len(losses)], "the losses of slow steps")
 
 
 def test_other_answers_are_learned_too_and_those_never_seen_only_where_there_is_a_rule():
