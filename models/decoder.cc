@@ -12,7 +12,7 @@
 namespace qkv {
 
 std::vector<std::string> Decoder::keys() {
-  return transformer_keys({"tie_embeddings", "attention.causal"});
+  return transformer_keys({"tie_embeddings", "logit_cap", "attention.causal"});
 }
 
 Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)

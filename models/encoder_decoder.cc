@@ -10,7 +10,7 @@
 namespace qkv {
 
 std::vector<std::string> EncoderDecoder::keys() {
-  return transformer_keys({"tie_embeddings", "attention.causal"});
+  return transformer_keys({"tie_embeddings", "logit_cap", "attention.causal"});
 }
 
 EncoderDecoder::EncoderDecoder(const ModelOptions& o, const DataShape& data, Initializer init)

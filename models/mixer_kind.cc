@@ -20,6 +20,7 @@ Mixer attention_mixer(Initializer& init, const ModelOptions& o, const MixerPlace
   AttentionPosition position(init, o.position, o.num_heads, place.max_length,
                              /*both_sides=*/!place.causal);
   position.slopes = o.attention.alibi_slopes;
+  position.rotary_base = o.attention.rotary_base;
   return {make_attention(init, o, place.residual_deviation, std::move(position))};
 }
 
@@ -47,12 +48,18 @@ Mixer uniform_mixer(Initializer& /*init*/, const ModelOptions& o, const MixerPla
 constexpr MixerKind kMixers[] = {
     {.name = "attention",
      .keys = {"num_heads", "scale_scores", "attention.projections", "attention.heads",
-              "attention.num_key_value_heads", "attention.window", "attention.scale"},
+              "attention.num_key_value_heads", "attention.window", "attention.full_every",
+              "attention.scale", "attention.query_key_norm"},
      .make = attention_mixer},
     {.name = "convolution", .keys = {"kernel", "depthwise"}, .make = convolution_mixer},
     {.name = "recurrence", .keys = {"cell"}, .make = recurrence_mixer},
-    {.name = "learned", .keys = {"attention.window"}, .limits_length = true, .make = learned_mixer},
-    {.name = "uniform", .keys = {"attention.window"}, .make = uniform_mixer}};
+    {.name = "learned",
+     .keys = {"attention.window", "attention.full_every"},
+     .limits_length = true,
+     .make = learned_mixer},
+    {.name = "uniform",
+     .keys = {"attention.window", "attention.full_every"},
+     .make = uniform_mixer}};
 static_assert(std::size(kMixers) == std::variant_size_v<decltype(Mixer::kind)>,
               "every layer of framework/nn/mixers/mixer.h needs one entry");
 
@@ -125,6 +132,12 @@ MultiHeadAttention make_attention(Initializer& init, const ModelOptions& o,
   attention.num_heads = o.num_heads;
   attention.num_key_value_heads = key_heads;
   attention.scale_scores = o.scale_scores;
+  if (a.query_key_norm) {
+    const int64_t width = a.heads == Heads::kWide ? o.d_model : o.d_model / o.num_heads;  // D
+    attention.normalizes = true;
+    attention.query_norm = RmsNorm(init, width);
+    attention.key_norm = RmsNorm(init, width);
+  }
   if (a.scale != 0) attention.scale = a.scale;
   attention.position = std::move(position);
   attention.weight_dropout = attention.output_dropout = {o.dropout};

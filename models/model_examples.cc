@@ -19,7 +19,7 @@ struct Row {
 };
 
 std::vector<Row> decoders() {
-  ModelOptions post, rms, bare, normless;
+  ModelOptions post, rms, bare, modern, squared, normless;
   post.norm = NormPlace::kPost;
   post.position = Position::kSinusoidal;
   post.learn_sinusoidal_scale = false;
@@ -35,6 +35,12 @@ std::vector<Row> decoders() {
   bare.activation = Activation::kGeluTanh;
   bare.bias = false;
   bare.scale_scores = false;
+  modern.activation = Activation::kSwiglu;
+  modern.residual_init = ResidualInit::kZero;
+  modern.logit_cap = 2.0;
+  modern.position = Position::kRotary;
+  modern.attention = {.query_key_norm = true, .rotary_base = 100.0};
+  squared.activation = Activation::kReluSquared;
   normless.norm = NormPlace::kNone;
   normless.position = Position::kNone;
   std::vector<Row> rows = {
@@ -42,6 +48,8 @@ std::vector<Row> decoders() {
       {"post-norm, sinusoids, relu, untied", post},
       {"RMS norm, silu, dropout", rms},
       {"no positions, no biases, scores not scaled", bare},
+      {"swiglu, zero at first, normalized queries and keys, capped logits", modern},
+      {"relu squared", squared},
       {"no norms", normless}};
   const auto attention = [&](const char* name, Position position, const AttentionChoices& choices) {
     ModelOptions options;

@@ -13,9 +13,17 @@ struct AttentionChoices {
   Heads heads = Heads::kSplit;
   int64_t num_key_value_heads = 0;
   int64_t window = 0;
+  int64_t full_every = 0;
   bool causal = true;
   double scale = 0.0;
+  bool query_key_norm = false;
+  double rotary_base = 10000.0;
   AlibiSlopes alibi_slopes = AlibiSlopes::kGeometric;
+
+  // That of layer 0, 1 … of a stack.
+  int64_t window_of(int64_t layer) const {
+    return full_every > 0 && (layer + 1) % full_every == 0 ? 0 : window;
+  }
 
   // Each of them: its name, its limits, its meaning.
   template <class Fields>
@@ -26,12 +34,18 @@ struct AttentionChoices {
                "Number of key and value heads, which the query heads share; 0: num_heads.");
     fields.add("window", window, {.at_least = 0, .at_most = 1 << 20},
                "Maximum distance between a query and the keys that it sees; 0: no limit.");
+    fields.add("full_every", full_every, {.at_least = 0, .at_most = 4096},
+               "Number of layers after which one has no window; 0: all have it.");
     fields.add(
         "causal", causal,
         "Causal mask: hide later tokens from each token of a decoder; false: the decoder sees the "
         "answer.");
     fields.add("scale", scale, {.at_least = 0},
                "Factor of the attention scores; 0: model.scale_scores decides.");
+    fields.add("query_key_norm", query_key_norm,
+               "Normalize the queries and the keys of each head (RMS norm).");
+    fields.add("rotary_base", rotary_base, {.above = 0},
+               "Base of the rotary positions: pair i turns by t rotary_base^(-2i / d_k).");
     fields.add("alibi_slopes", alibi_slopes,
                "How ALiBi's slopes are chosen if num_heads is not a power of two.");
   }
@@ -60,6 +74,7 @@ struct ModelOptions {
   bool depthwise = false;
   Cell cell = Cell::kLstm;
   bool tie_embeddings = true;
+  double logit_cap = 0.0;
   Pool pool = Pool::kClassToken;
   int64_t patch_size = 4;
   bool bias = true;
@@ -86,7 +101,8 @@ struct ModelOptions {
     fields.add(
         "residual_init", residual_init,
         "Initial standard deviation of the last weight of each layer: divided by the root of "
-        "the number of layers that add to the residual stream (scaled), or init_std (plain).");
+        "the number of layers that add to the residual stream (scaled), init_std (plain), or 0 "
+        "(zero).");
     fields.add("position", position, "The position encoding.");
     fields.add("sinusoidal_scale", sinusoidal_scale, {.at_least = 0},
                "Initial factor of the sinusoidal positions; 0: init_std.");
@@ -113,6 +129,8 @@ struct ModelOptions {
                "Height and width of an image patch, in pixels.");
     fields.add("tie_embeddings", tie_embeddings,
                "Use the token embedding also as the output projection.");
+    fields.add("logit_cap", logit_cap, {.at_least = 0},
+               "The logits z become c tanh(z / c), with this c; 0: they stay as they are.");
     fields.add("bias", bias,
                "Use biases in linear layers, layer norms, convolutions and recurrences.");
   }

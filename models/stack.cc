@@ -30,7 +30,8 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
   const double into_residual_stream =
       static_cast<double>(o.num_layers) * (attends_to_source ? 3.0 : 2.0);
   const bool is_scaled = o.residual_init == ResidualInit::kScaled;
-  const double residual_deviation = o.init_std / (is_scaled ? std::sqrt(into_residual_stream) : 1);
+  const double deviation = o.residual_init == ResidualInit::kZero ? 0.0 : o.init_std;
+  const double residual_deviation = deviation / (is_scaled ? std::sqrt(into_residual_stream) : 1);
   const int64_t c = o.d_model;
   Block block;
   block.norm_place = o.norm;
@@ -47,6 +48,9 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
                   .down = Linear(init, o.d_ff, c, o.bias, residual_deviation),
                   .activation = o.activation,
                   .dropout = {o.dropout}};
+  if (o.activation == Activation::kSwiglu) {
+    block.feed_forward.gate = Linear(init, c, o.d_ff, o.bias, o.init_std, /*rounds=*/true);
+  }
   return block;
 }
 
@@ -117,9 +121,7 @@ Tensor Stack::positions(int64_t first, int64_t length, DType dtype) const {
 
 Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, ForwardContext& context,
                          const AttentionSource* source) const {
-  const AttentionMask mask = {.causal = causal_,
-                              .window = o_.attention.window > 0 ? o_.attention.window + 1 : 0,
-                              .padding = padding};
+  AttentionMask mask = {.causal = causal_, .padding = padding};
   Tensor x = embeddings;  // [B, T, C], the residual stream
   const Tensor places = positions(context.first_position, x.dim(1), x.dtype());
   note("embedded", x);
@@ -130,6 +132,8 @@ Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, Forwar
   x = dropout_(x, context);
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const Scope scope(absl::StrCat("blocks.", i));
+    const int64_t window = o_.attention.window_of(static_cast<int64_t>(i));
+    mask.window = window > 0 ? window + 1 : 0;
     x = blocks_[i](x, mask, context, source);
   }
   if (o_.norm == NormPlace::kPre) x = final_norm_(x);
@@ -145,7 +149,9 @@ void Stack::visit(Visitor& v) {
 }
 
 TokenMaps::TokenMaps(Initializer& init, const ModelOptions& o, int64_t vocabulary_size)
-    : token_embedding_(init, vocabulary_size, o.d_model, o.init_std), tied_(o.tie_embeddings) {}
+    : token_embedding_(init, vocabulary_size, o.d_model, o.init_std),
+      tied_(o.tie_embeddings),
+      cap_(o.logit_cap) {}
 
 void TokenMaps::make_head(Initializer& init, const ModelOptions& o) {
   head_.rounded_weight = make_rounded_weight(init);
@@ -155,7 +161,8 @@ void TokenMaps::make_head(Initializer& init, const ModelOptions& o) {
 Tensor TokenMaps::embed(const Tensor& tokens) const { return token_embedding_(tokens); }
 
 Tensor TokenMaps::logits(const Tensor& x) const {
-  return head_(x, tied_ ? token_embedding_.weight : head_.weight);
+  const Tensor z = head_(x, tied_ ? token_embedding_.weight : head_.weight);
+  return cap_ == 0 ? z : scale(tanh(scale(z, 1 / cap_)), cap_);
 }
 
 }  // namespace qkv

@@ -61,13 +61,15 @@ class TokenMaps {
   void make_head(Initializer& init, const ModelOptions& o);
 
   Tensor embed(const Tensor& tokens) const;  // i64 [B, T] -> [B, T, C]
-  Tensor logits(const Tensor& x) const;      // [B, T, C] -> [B, T, V]
+  // The cap: Gemma Team, "Gemma 2", 2024.
+  Tensor logits(const Tensor& x) const;  // [B, T, C] -> [B, T, V]
   void visit_embedding(Visitor& v) { v.child(token_embedding_); }
   void visit_head(Visitor& v) { v.child(head_); }
 
  private:
   Child<"token_embedding", Embedding> token_embedding_;  // [V, C]
   bool tied_;
+  double cap_;
   Child<"head", Linear> head_;  // C -> V; without a weight: the token embedding's is used
 };
 

@@ -69,11 +69,11 @@ def attend(q, k, v, hidden, scale, bias=0.0, dropout=nn.Identity()):
     return torch.einsum("bhqk,bkhd->bqhd", dropout(weights_of(scores, hidden[:, None])), v)
 
 
-def rotary(x, first_position=0):
+def rotary(x, first_position=0, base=10000.0):
     """[B, T, H, D]: the pairs (0, 1), (2, 3) … are turned."""
     length, width = x.shape[1], x.shape[3]
     position = first_position + torch.arange(length, dtype=x.dtype)[:, None, None]
-    angle = position / 10000.0 ** (torch.arange(0, width, 2, dtype=x.dtype) / width)
+    angle = position / base ** (torch.arange(0, width, 2, dtype=x.dtype) / width)
     even, odd, cos, sin = x[..., 0::2], x[..., 1::2], angle.cos(), angle.sin()
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
@@ -108,6 +108,10 @@ class Attention(nn.Module):
         if self.kind == "relative":
             self.position = nn.Module()
             self.position.distance_bias = nn.Parameter(torch.zeros(self.zero + max_length, H))
+        self.base = a.get("rotary_base", 10000.0)
+        self.normalizes = a.get("query_key_norm", False)
+        if self.normalizes:
+            self.query_norm, self.key_norm = RmsNorm(D, 1e-5), RmsNorm(D, 1e-5)
         self.dropout = nn.Dropout(o["dropout"])
 
     def forward(self, x, hidden, source=None):
@@ -116,8 +120,10 @@ class Attention(nn.Module):
         k = self.key(y) if self.key else v
         q = self.query(x) if self.query else self.value(x)
         q, k, v = (z.unflatten(-1, (heads, -1)) for z, heads in ((q, self.H), (k, self.K), (v, self.K)))
+        if self.normalizes:
+            q, k = self.query_norm(q), self.key_norm(k)
         if self.kind == "rotary":
-            q, k = rotary(q), rotary(k)
+            q, k = rotary(q, base=self.base), rotary(k, base=self.base)
         k, v = (z.repeat_interleave(self.H // self.K, 2) for z in (k, v))  # [B, T, H, D]
         distance, bias = torch.arange(x.shape[1])[:, None] - torch.arange(y.shape[1]), 0.0  # p - j
         if self.kind == "alibi":
@@ -207,19 +213,27 @@ class FeedForward(nn.Module):
         super().__init__()
         self.up, self.down = (nn.Linear(o["d_model"], o["d_ff"], o["bias"]), nn.Linear(o["d_ff"], o["d_model"], o["bias"]))
         self.activation = o["activation"]
+        if self.activation == "swiglu":
+            self.gate = nn.Linear(o["d_model"], o["d_ff"], o["bias"])
 
     def forward(self, x):
         y = self.up(x)
+        if self.activation == "swiglu":
+            return self.down(functional.silu(self.gate(x)) * y)
+        if self.activation == "relu_squared":
+            return self.down(functional.relu(y).square())
         if self.activation == "gelu_tanh":
             return self.down(functional.gelu(y, approximate="tanh"))
         return self.down(getattr(functional, self.activation)(y))
 
 
 class Block(nn.Module):
-    def __init__(self, o, a, max_length, causal, has_source):
+    def __init__(self, o, a, max_length, causal, has_source, layer):
         super().__init__()
         self.kind, self.pre = o["mixer"], o["norm"] == "pre"
-        self.causal, self.window = causal, a.get("window", 0)
+        every = a.get("full_every", 0)
+        is_full = every > 0 and (layer + 1) % every == 0
+        self.causal, self.window = causal, 0 if is_full else a.get("window", 0)
         mixer = {
             "attention": lambda: Attention(o, a, max_length, causal),
             "convolution": lambda: Convolution(o, causal),
@@ -261,7 +275,7 @@ class Stack(nn.Module):
             self.scale = o.get("sinusoidal_scale", 1.0) or o["init_std"]
             if o.get("learn_sinusoidal_scale", False):
                 self.position_gain = nn.Parameter(torch.zeros(1))
-        blocks = [Block(o, a, max_length, causal, has_source) for _ in range(o["num_layers"])]
+        blocks = [Block(o, a, max_length, causal, has_source, layer) for layer in range(o["num_layers"])]
         self.blocks = nn.ModuleList(blocks)
         if o["norm"] == "pre":
             self.final_norm = norm_of(o)
@@ -284,15 +298,20 @@ class Stack(nn.Module):
         return self.final_norm(x) if hasattr(self, "final_norm") else x
 
 
+def capped(logits, cap):
+    return cap * (logits / cap).tanh() if cap else logits
+
+
 class Decoder(Stack):
     def __init__(self, o, a, sizes):
         super().__init__(o, a, sizes["max_length"], a.get("causal", True))
         self.token_embedding = nn.Embedding(sizes["vocabulary"], o["d_model"])
         self.head = None if o["tie_embeddings"] else nn.Linear(o["d_model"], sizes["vocabulary"], bias=False)
+        self.cap = o.get("logit_cap", 0.0)
 
     def forward(self, tokens):  # [B, T] -> [B, T, V]
         x = self.stack(self.token_embedding(tokens))
-        return x @ (self.head or self.token_embedding).weight.T
+        return capped(x @ (self.head or self.token_embedding).weight.T, self.cap)
 
 
 class EncoderDecoder(nn.Module):
@@ -302,11 +321,12 @@ class EncoderDecoder(nn.Module):
         self.encoder = Stack(o, a, sizes["source_length"], causal=False)
         self.decoder = Stack(o, a, sizes["max_length"], a.get("causal", True), has_source=True)
         self.head = None if o["tie_embeddings"] else nn.Linear(o["d_model"], sizes["vocabulary"], bias=False)
+        self.cap = o.get("logit_cap", 0.0)
 
     def forward(self, source, target, padding=None):  # [B, Ts], [B, Tt], [B, Ts] -> [B, Tt, V]
         encoded = self.encoder.stack(self.token_embedding(source), padding)
         x = self.decoder.stack(self.token_embedding(target), None, encoded, padding)
-        return x @ (self.head or self.token_embedding).weight.T
+        return capped(x @ (self.head or self.token_embedding).weight.T, self.cap)
 
 
 class Classifier(Stack):

@@ -90,6 +90,9 @@ class ProgramWeights {
     add("head_kind", name_of(o_.attention.heads));
     add("causal", o_.attention.causal ? 1 : 0);
     add("window", o_.attention.window);
+    add("full_every", o_.attention.full_every);
+    add("rotary_base", absl::StrFormat("%.17g", o_.attention.rotary_base));
+    add("logit_cap", absl::StrFormat("%.9g", o_.logit_cap));
     add("position", name_of(o_.position));
     add("norm", name_of(o_.norm));
     add("norm_kind", name_of(o_.norm_kind));
@@ -129,6 +132,12 @@ std::string reason_against(const Checkpoint& checkpoint) {
   }
   if (o.mixer != "attention") {
     return absl::StrCat("model.mixer = \"", o.mixer, "\", but the program has attention alone");
+  }
+  if (o.activation == Activation::kSwiglu) {
+    return "model.activation = \"swiglu\", but the program has two maps in a feed-forward layer";
+  }
+  if (o.attention.query_key_norm) {
+    return "attention.query_key_norm = true, but the program normalizes no queries and keys";
   }
   if (const TokenKind tokens = checkpoint.vocabulary.kind(); tokens != TokenKind::kCharacters) {
     return absl::StrCat("data.tokens = \"", name_of(tokens),

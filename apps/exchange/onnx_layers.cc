@@ -88,9 +88,13 @@ OnnxValue OnnxLayers::norm(const std::string& child, const OnnxValue& x) {
     if (has("bias")) inputs.push_back(parameter("bias"));
     return op("LayerNormalization", inputs, {{"axis", -1}, {"epsilon", o_.norm_epsilon}});
   }
+  return rms_norm(x, o_.norm_epsilon);
+}
+
+OnnxValue OnnxLayers::rms_norm(const OnnxValue& x, double epsilon) {
   const OnnxValue mean =
       op("ReduceMean", {op("Mul", {x, x})}, {{"axes", std::vector<int64_t>{-1}}, {"keepdims", 1}});
-  const OnnxValue root = op("Sqrt", {op("Add", {mean, graph_.number(o_.norm_epsilon)})});
+  const OnnxValue root = op("Sqrt", {op("Add", {mean, graph_.number(epsilon)})});
   return op("Mul", {op("Div", {x, root}), parameter("weight")});
 }
 
@@ -108,7 +112,12 @@ OnnxValue OnnxLayers::around(const std::string& child, const OnnxValue& x, Layer
 OnnxValue OnnxLayers::activate(const OnnxValue& x) {
   const auto number = [this](double value) { return graph_.number(value); };
   if (o_.activation == Activation::kRelu) return op("Relu", {x});
-  if (o_.activation == Activation::kSilu) return op("Mul", {x, op("Sigmoid", {x})});
+  if (o_.activation == Activation::kReluSquared) {
+    const OnnxValue y = op("Relu", {x});
+    return op("Mul", {y, y});
+  }
+  if (o_.activation == Activation::kSilu || o_.activation == Activation::kSwiglu)
+    return op("Mul", {x, op("Sigmoid", {x})});
   OnnxValue bent;
   if (o_.activation == Activation::kGelu) {
     bent = op("Erf", {op("Mul", {x, number(std::sqrt(0.5))})});
@@ -120,7 +129,21 @@ OnnxValue OnnxLayers::activate(const OnnxValue& x) {
 }
 
 OnnxValue OnnxLayers::feed_forward(const OnnxValue& x) {
-  return linear("down", activate(linear("up", x)));
+  const OnnxValue up = linear("up", x);
+  if (o_.activation != Activation::kSwiglu) return linear("down", activate(up));
+  return linear("down", op("Mul", {activate(linear("gate", x)), up}));
+}
+
+OnnxValue OnnxLayers::hidden_keys(const OnnxSequence& s, int64_t window) {
+  std::vector<OnnxValue> all;
+  if (s.causal) all.push_back(op("Less", {s.distance, graph_.integer(0)}));
+  if (window > 0) {
+    all.push_back(op("Greater", {op("Abs", {s.distance}), graph_.integer(window)}));
+  }
+  if (!s.padding.empty()) all.push_back(unsqueeze(s.padding, {1, 2}));
+  OnnxValue hidden;
+  for (const OnnxValue& some : all) hidden = hidden.empty() ? some : op("Or", {hidden, some});
+  return hidden.empty() || !s.padding.empty() ? hidden : unsqueeze(hidden, {0, 1});
 }
 
 void OnnxLayers::add_hidden(const OnnxValue& x, OnnxSequence& s) {
@@ -132,25 +155,21 @@ void OnnxLayers::add_hidden(const OnnxValue& x, OnnxSequence& s) {
     return op("Range", {scalar(from), scalar(s.end), graph_.integer(1)});
   };
   s.distance = op("Sub", {unsqueeze(range(s.first), {1}), range(graph_.integers({0}))});
-  std::vector<OnnxValue> all;
-  if (s.causal) all.push_back(op("Less", {s.distance, graph_.integer(0)}));
-  if (o_.attention.window > 0) {
-    all.push_back(op("Greater", {op("Abs", {s.distance}), graph_.integer(o_.attention.window)}));
-  }
-  if (!s.padding.empty()) all.push_back(unsqueeze(s.padding, {1, 2}));
-  for (const OnnxValue& some : all) s.hidden = s.hidden.empty() ? some : op("Or", {s.hidden, some});
-  if (!s.hidden.empty() && s.padding.empty()) s.hidden = unsqueeze(s.hidden, {0, 1});
+  const AttentionChoices& a = o_.attention;
+  if (a.window == 0 || a.full_every > 0) s.hidden = hidden_keys(s, 0);
+  if (a.window > 0) s.hidden_in_window = hidden_keys(s, a.window);
   if (!s.source_padding.empty()) s.hidden_source = unsqueeze(s.source_padding, {1, 2});
 }
 
-// sin(p / 10000^(2i / width) + phase), f32 [T, width], or [T, width / 2] of the pairs; in f64
+// sin(p / base^(2i / width) + phase), f32 [T, width], or [T, width / 2] of the pairs; in f64
 // before, because an angle may be large.
-OnnxValue OnnxLayers::sine(const OnnxSequence& s, int64_t width, bool pairs, double phase_of_odd) {
+OnnxValue OnnxLayers::sine(const OnnxSequence& s, int64_t width, double base, bool pairs,
+                           double phase_of_odd) {
   std::vector<double> rates, phases;
   for (int64_t c = 0; c < width; c += pairs ? 2 : 1) {
     const int64_t pair = c / 2 * 2;  // 2i
     const double exponent = static_cast<double>(pair) / static_cast<double>(width);
-    rates.push_back(std::pow(10000.0, exponent));
+    rates.push_back(std::pow(base, exponent));
     phases.push_back(pairs || c % 2 == 1 ? phase_of_odd : 0.0);
   }
   const auto row = [&](const std::vector<double>& values) {
@@ -164,15 +183,16 @@ OnnxValue OnnxLayers::sine(const OnnxSequence& s, int64_t width, bool pairs, dou
 
 OnnxValue OnnxLayers::with_positions(const OnnxValue& x, OnnxSequence& s) {
   if (o_.position == Position::kRotary && o_.mixer == "attention") {
-    s.cosines = sine(s, head_width_, /*pairs=*/true, M_PI / 2);
-    s.sines = sine(s, head_width_, /*pairs=*/true, 0);
+    const double base = o_.attention.rotary_base;
+    s.cosines = sine(s, head_width_, base, /*pairs=*/true, M_PI / 2);
+    s.sines = sine(s, head_width_, base, /*pairs=*/true, 0);
   }
   if (o_.position == Position::kLearned) {
     const Scope scope("position_embedding");
     return op("Add", {x, slice(parameter("weight"), 0, s.first, s.end)});
   }
   if (o_.position != Position::kSinusoidal) return x;
-  OnnxValue table = op("Mul", {sine(s, o_.d_model, /*pairs=*/false, M_PI / 2),
+  OnnxValue table = op("Mul", {sine(s, o_.d_model, 10000.0, /*pairs=*/false, M_PI / 2),
                                graph_.number(o_.factor_of_sinusoids())});  // [T, C]
   if (has("position_gain")) {
     const OnnxValue gain = op("Mul", {parameter("position_gain"), graph_.number(10)});
@@ -186,7 +206,9 @@ OnnxValue OnnxLayers::stack(OnnxValue x, OnnxSequence s) {
   x = with_positions(x, s);
   for (int64_t i = 0; i < o_.num_layers; ++i) {
     const Scope scope(absl::StrCat("blocks.", i));
-    x = around(o_.mixer, x, [&](const OnnxValue& y) { return mixer(y, s, i); });
+    OnnxSequence own = s;
+    if (o_.attention.window_of(i) > 0) own.hidden = s.hidden_in_window;
+    x = around(o_.mixer, x, [&](const OnnxValue& y) { return mixer(y, own, i); });
     if (!s.source.empty()) {
       OnnxSequence cross = {.source = s.source, .hidden = s.hidden_source};
       x = around("cross_attention", x,

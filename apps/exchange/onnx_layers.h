@@ -28,6 +28,7 @@ struct OnnxSequence {
   OnnxValue end = {};                  // the position after the last, i64 [1]
   OnnxValue distance = {};             // p - j, i64 [Tq, Tk]
   OnnxValue hidden = {};               // keys, boolean [1 or B, 1, Tq, Tk]
+  OnnxValue hidden_in_window = {};     // the same, in a layer with a window
   OnnxValue hidden_source = {};        // [B, 1, 1, Ts]
   OnnxValue cosines = {}, sines = {};  // of rotary positions, [T, D / 2]
 };
@@ -66,13 +67,16 @@ class OnnxLayers {
   using Layer = absl::FunctionRef<OnnxValue(const OnnxValue&)>;
 
   OnnxValue norm(const std::string& child, const OnnxValue& x);
+  OnnxValue rms_norm(const OnnxValue& x, double epsilon);  // with the weight of the place
   OnnxValue around(const std::string& child, const OnnxValue& x, Layer layer);
   OnnxValue mixer(const OnnxValue& x, const OnnxSequence& s, int64_t block);
   OnnxValue feed_forward(const OnnxValue& x);
   OnnxValue activate(const OnnxValue& x);
 
+  OnnxValue hidden_keys(const OnnxSequence& s, int64_t window);
   void add_hidden(const OnnxValue& x, OnnxSequence& s);
-  OnnxValue sine(const OnnxSequence& s, int64_t width, bool pairs, double phase_of_odd);
+  OnnxValue sine(const OnnxSequence& s, int64_t width, double base, bool pairs,
+                 double phase_of_odd);
   OnnxValue with_positions(const OnnxValue& x, OnnxSequence& s);
 
   // `source` is x in self-attention, where `block` numbers the past of its layer.

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/exchange/onnx_layers.h"
 #include "framework/core/error.h"
+#include "framework/nn/layers.h"
 #include "framework/nn/mixers/position.h"
 
 namespace qkv {
@@ -72,6 +73,10 @@ OnnxValue OnnxLayers::attention(const OnnxValue& x, const OnnxValue& source, con
                                 int64_t block) {
   const AttentionChoices& a = o_.attention;
   const bool crosses = !s.source.empty() && source == s.source;
+  const auto head_norm = [&](const char* child, const OnnxValue& y) {
+    const Scope scope(child);
+    return rms_norm(y, RmsNorm().epsilon);
+  };
   const auto map = [&](const char* child, const OnnxValue& y) {
     return a.projections == Projections::kNone ? y : linear(child, y);
   };
@@ -85,6 +90,7 @@ OnnxValue OnnxLayers::attention(const OnnxValue& x, const OnnxValue& source, con
   }
   q = heads_of(q, o_.num_heads);                                               // [B, H, Tq, D]
   OnnxValue k = heads_of(keys, key_heads_), v = heads_of(values, key_heads_);  // [B, K, Tk, D]
+  if (a.query_key_norm) q = head_norm("query_norm", q), k = head_norm("key_norm", k);
   if (!crosses) {
     if (!s.cosines.empty()) q = turned(q, s), k = turned(k, s);
     k = with_past("key", k, block);

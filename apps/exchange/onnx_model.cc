@@ -62,7 +62,12 @@ class OnnxModel {
   void write_logits(const OnnxValue& x) {  // [B, T, C]
     const Scope scope(o_.tie_embeddings ? "token_embedding" : "head");
     const OnnxValue weight = layers_.transpose(layers_.parameter("weight"), {1, 0});
-    graph().output("logits", layers_.op("MatMul", {x, weight}), DType::f32,
+    OnnxValue logits = layers_.op("MatMul", {x, weight});
+    if (o_.logit_cap != 0) {
+      const OnnxValue cap = graph().number(o_.logit_cap);
+      logits = layers_.op("Mul", {layers_.op("Tanh", {layers_.op("Div", {logits, cap})}), cap});
+    }
+    graph().output("logits", logits, DType::f32,
                    {"batch", "length", absl::StrCat(data_.vocabulary_size)});
   }
 

@@ -77,6 +77,7 @@ static int C;               // numbers for each position: d_model
 static int F;               // numbers between the two layers of a feed-forward layer: d_ff
 static int H, K, D;         // heads, heads of keys and values, numbers of a head
 static int causal, window;  // a token sees none after it; none that is further away, if not 0
+static int full_every;      // of so many blocks the last one has no window; 0: all have it
 
 struct block {  // a weight is [out][in]
   struct layer attention_norm, query, key, value, output;
@@ -114,6 +115,7 @@ static void read_model(void) {
   C = (int)number("d_model"), F = (int)number("d_ff");
   H = (int)number("heads"), K = (int)number("key_value_heads"), D = (int)number("head_width");
   causal = (int)number("causal"), window = (int)number("window");
+  full_every = (int)number("full_every");
   texts = allocate(sizeof(char*) * (size_t)(V + 2));
   const char* text = bytes + strlen(bytes) + 1;
   for (int i = 0; i < V + 2; ++i, text += strlen(text) + 1) texts[i] = text;
@@ -188,12 +190,13 @@ static void project(int n, int count, struct layer map, const float* x, float* y
   }
 }
 
-// Rotary positions: turns the pairs (0, 1), (2, 3) … of every head by p / 10000^(2i / D).
+// Rotary positions: turns the pairs (0, 1), (2, 3) … of every head by p / base^(2i / D).
 static void turn(int n, int count, float* y) {  // [n][count][D]
+  const double base = number("rotary_base");
   for (int p = 0; p < n; ++p) {
     for (int h = 0; h < count; ++h, y += D) {
       for (int i = 0; i < D; i += 2) {
-        const double angle = p / pow(10000, (double)i / D);
+        const double angle = p / pow(base, (double)i / D);
         const float c = (float)cos(angle), s = (float)sin(angle), even = y[i], odd = y[i + 1];
         y[i] = even * c - odd * s;
         y[i + 1] = even * s + odd * c;
@@ -205,7 +208,8 @@ static void turn(int n, int count, float* y) {  // [n][count][D]
 // What is added to the score of position p for position j in head h: -infinity hides j from p.
 static float bias_of_score(const struct block* b, int h, int p, int j) {
   if (causal && j > p) return -INFINITY;  // the future
-  if (window > 0 && abs(p - j) > window) return -INFINITY;
+  const int limits = window > 0 && (full_every == 0 || (b - blocks + 1) % full_every != 0);
+  if (limits && abs(p - j) > window) return -INFINITY;
   if (slopes) return -slopes[h] * (float)abs(p - j);  // ALiBi: less for what is far away
   if (!b->distance_bias) return 0;
   const int row = causal ? p - j : p - j + T - 1;  // at most T - 1 away: it is in the table
@@ -255,6 +259,7 @@ static void attend(int n, const struct block* b, const float* x, float* y) {  //
 }
 
 static float relu(float a) { return a > 0 ? a : 0; }
+static float relu_squared(float a) { return relu(a) * relu(a); }
 static float silu(float a) { return a / (1 + expf(-a)); }
 static float gelu(float a) { return 0.5f * a * (1 + erff(a * 0.70710678f)); }
 static float gelu_tanh(float a) {
@@ -263,10 +268,11 @@ static float gelu_tanh(float a) {
 
 // Two linear layers with an activation between them, for each position by itself.
 static void feed_forward(int n, const struct block* b, const float* x, float* y) {  // [n][C] each
-  float (*activate)(float) = is("activation", "relu")   ? relu
-                             : is("activation", "silu") ? silu
-                             : is("activation", "gelu") ? gelu
-                                                        : gelu_tanh;
+  float (*activate)(float) = is("activation", "relu")           ? relu
+                             : is("activation", "relu_squared") ? relu_squared
+                             : is("activation", "silu")         ? silu
+                             : is("activation", "gelu")         ? gelu
+                                                                : gelu_tanh;
   linear(n, C, F, b->up, x, hidden);
   for (int i = 0; i < n * F; ++i) hidden[i] = activate(hidden[i]);
   linear(n, F, C, b->down, hidden, y);
@@ -311,6 +317,8 @@ static void logits(int n, const int* tokens, float* out) {
   float* last = stream + (n - 1) * C;
   if (is("norm", "pre")) normalize(1, final_norm, last, last);
   linear(1, C, V, head, last, out);  // a product with the vector of each token
+  const float cap = (float)number("logit_cap");
+  for (int i = 0; i < V && cap > 0; ++i) out[i] = cap * tanhf(out[i] / cap);
 }
 
 // ---- texts ------------------------------------------------------------------------------------

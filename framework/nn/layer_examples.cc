@@ -68,16 +68,20 @@ OpExamples dropout_layer() {
 
 OpExamples feed_forward_layer(Initializer init) {
   const auto example = [&](const char* name, Activation activation) {
-    const FeedForward layer = {.up = Linear(init, 3, 6, true, 1.0),
-                               .down = Linear(init, 6, 3, true, 1.0),
-                               .activation = activation,
-                               .dropout = {}};
+    const FeedForward layer = {
+        .up = Linear(init, 3, 6, true, 1.0),
+        .down = Linear(init, 6, 3, true, 1.0),
+        .activation = activation,
+        .dropout = {},
+        .gate = activation == Activation::kSwiglu ? Linear(init, 3, 6, true, 1.0) : Linear()};
     return module_example(name, layer, {normal({2, 2, 3})}, {"x"}, kApplyInContext);
   };
   return {.op = "FeedForward",
           .examples = {example("gelu", Activation::kGelu),
                        example("gelu, tanh form", Activation::kGeluTanh),
-                       example("relu", Activation::kRelu), example("silu", Activation::kSilu)}};
+                       example("relu", Activation::kRelu), example("silu", Activation::kSilu),
+                       example("relu, squared", Activation::kReluSquared),
+                       example("swiglu", Activation::kSwiglu)}};
 }
 
 constexpr int64_t kWidth = 4;  // of attention's inputs
@@ -141,6 +145,11 @@ OpExamples attention_layer(const Initializer& init) {
   const ExampleInput x = normal({2, 3, kWidth}), padding = {Fill::kMask, {2, 3}};
   const MultiHeadAttention two_heads = make_attention(init, 2);
   MultiHeadAttention not_scaled = two_heads, scaled = two_heads;
+  MultiHeadAttention normalized = two_heads;
+  Initializer of_norms = init;
+  normalized.normalizes = true;
+  normalized.query_norm = RmsNorm(of_norms, kWidth / 2);
+  normalized.key_norm = RmsNorm(of_norms, kWidth / 2);
   not_scaled.scale_scores = false;
   scaled.scale = 0.3;
   const auto causal = [&](const char* name, const MultiHeadAttention& attention) {
@@ -160,7 +169,9 @@ OpExamples attention_layer(const Initializer& init) {
                            return attention(all[0], {.causal = true, .window = 2}, context);
                          }),
           causal("scores that are not scaled", not_scaled),
-          causal("scores scaled by a number", scaled), causal("one head", make_attention(init, 1)),
+          causal("scores scaled by a number", scaled),
+          causal("one head", make_attention(init, 1)),
+          causal("queries and keys that are normalized", normalized),
           causal("wide heads", make_attention(init, 2, 2 * kWidth)),
           causal("narrow heads", with_narrow_heads(init)),
           causal("two heads of queries, one of keys and values",

@@ -18,13 +18,16 @@ enum class Cell { kRnn, kLstm };
 template <>
 inline constexpr Named<Cell> kNames<Cell>[] = {{"rnn", Cell::kRnn}, {"lstm", Cell::kLstm}};
 
-// The activation function between the two maps of a feed-forward layer.
-enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+// The activation function between the two maps of a feed-forward layer; swiglu has a third map.
+enum class Activation { kGelu, kGeluTanh, kRelu, kSilu, kReluSquared, kSwiglu };
 template <>
-inline constexpr Named<Activation> kNames<Activation>[] = {{"gelu", Activation::kGelu},
-                                                           {"gelu_tanh", Activation::kGeluTanh},
-                                                           {"relu", Activation::kRelu},
-                                                           {"silu", Activation::kSilu}};
+inline constexpr Named<Activation> kNames<Activation>[] = {
+    {"gelu", Activation::kGelu},
+    {"gelu_tanh", Activation::kGeluTanh},
+    {"relu", Activation::kRelu},
+    {"silu", Activation::kSilu},
+    {"relu_squared", Activation::kReluSquared},
+    {"swiglu", Activation::kSwiglu}};
 
 enum class NormKind { kLayer, kRms };
 template <>
@@ -40,11 +43,13 @@ inline constexpr Named<NormPlace> kNames<NormPlace>[] = {
     {"none", NormPlace::kNone}};
 
 // Standard deviation of a branch's last weight, which adds to the residual stream: smaller by the
-// root of the number of branches, as in GPT-2, or that of all weights.
-enum class ResidualInit { kScaled, kPlain };
+// root of the number of branches, as in GPT-2; or that of all weights; or 0, so that every block
+// begins as the identity.
+enum class ResidualInit { kScaled, kPlain, kZero };
 template <>
 inline constexpr Named<ResidualInit> kNames<ResidualInit>[] = {{"scaled", ResidualInit::kScaled},
-                                                               {"plain", ResidualInit::kPlain}};
+                                                               {"plain", ResidualInit::kPlain},
+                                                               {"zero", ResidualInit::kZero}};
 
 // The position encoding: it is added to the embeddings (sinusoidal, learned), rotates queries and
 // keys (rotary), or is added to the scores (alibi, relative).
@@ -54,7 +59,7 @@ inline constexpr Named<Position> kNames<Position>[] = {
     {"none", Position::kNone},
     {"sinusoidal", Position::kSinusoidal, {"sinusoidal_scale", "learn_sinusoidal_scale"}},
     {"learned", Position::kLearned},
-    {"rotary", Position::kRotary},
+    {"rotary", Position::kRotary, {"attention.rotary_base"}},
     {"alibi", Position::kAlibi, {"attention.alibi_slopes"}},
     {"relative", Position::kRelative}};
 

@@ -100,15 +100,22 @@ Tensor activate(Activation activation, const Tensor& x) {
       return gelu(x, GeluForm::kTanh);
     case Activation::kRelu:
       return relu(x);
+    case Activation::kReluSquared: {  // So et al. 2021
+      const Tensor y = widened(relu(x));
+      return y * y;
+    }
     case Activation::kSilu:
+    case Activation::kSwiglu:
       break;
   }
   return silu(x);
 }
 
 Tensor FeedForward::operator()(const Tensor& x, ForwardContext& context) const {
-  const Tensor raised = up(x);                         // [..., F]
-  const Tensor hidden = activate(activation, raised);  // [..., F]
+  const bool gated = activation == Activation::kSwiglu;
+  const Tensor raised = up(x);                                     // [..., F]
+  Tensor hidden = activate(activation, gated ? gate(x) : raised);  // [..., F]
+  if (gated) hidden = widened(hidden) * widened(raised);
   note("up", raised);
   note("hidden", hidden);
   return dropout(down(hidden), context);
@@ -116,6 +123,7 @@ Tensor FeedForward::operator()(const Tensor& x, ForwardContext& context) const {
 
 void FeedForward::visit(Visitor& v) {
   v.child(up);
+  if (activation == Activation::kSwiglu) v.child(gate);
   v.child(down);
 }
 

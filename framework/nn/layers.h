@@ -124,12 +124,14 @@ struct Dropout {
 
 Tensor activate(Activation activation, const Tensor& x);
 
-// y = down(activation(up(x)))        x, y [..., C]; between them [..., F]
+// y = down(activation(up(x)))            x, y [..., C]; between them [..., F]
+// y = down(silu(gate(x)) * up(x))        swiglu, Shazeer 2020
 struct FeedForward {
   Child<"up", Linear> up;      // C -> F
   Child<"down", Linear> down;  // F -> C
   Activation activation = Activation::kGelu;
-  Dropout dropout;  // of y
+  Dropout dropout;                  // of y
+  Child<"gate", Linear> gate = {};  // C -> F, of swiglu alone
 
   Tensor operator()(const Tensor& x, ForwardContext& context) const;
   void visit(Visitor& v);

@@ -103,7 +103,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
 // Rotates each pair of features of a head by an angle that grows with the position, so that the
 // product of a query and a key depends on their distance. Token t is at first_position + t.
 //   x [B, T, H, D], D even -> [B, T, H, D]                                  Su et al. 2021
-Tensor rotary(const Tensor& x, int64_t first_position);
+Tensor rotary(const Tensor& x, int64_t first_position, double base = 10000.0);
 
 // Convolution over time, as PyTorch's Conv1d: tap k of position t reads x[t + k - before], zeros
 // beyond the ends. With before = K - 1 it is causal, with (K - 1) / 2 centred.

@@ -18,12 +18,13 @@ inline constexpr Named<OptimizerKind> kNames<OptimizerKind>[] = {
 };
 
 // The course of the learning rate after the warm-up.
-enum class Schedule { kConstant, kLinear, kCosine };
+enum class Schedule { kConstant, kLinear, kCosine, kStable };
 template <>
 inline constexpr Named<Schedule> kNames<Schedule>[] = {
     {"constant", Schedule::kConstant},
     {"linear", Schedule::kLinear, {"min_learning_rate"}},
     {"cosine", Schedule::kCosine, {"min_learning_rate"}},
+    {"stable", Schedule::kStable, {"min_learning_rate", "decay_steps"}},
 };
 
 // The [optimizer] table of a config.
@@ -39,6 +40,7 @@ struct OptimizerOptions {
   double grad_clip = 1.0;
   Schedule schedule = Schedule::kCosine;
   int64_t warmup_steps = 0;
+  int64_t decay_steps = 0;
   double min_learning_rate = 0.0;
 
   // Each of them: its name, its limits, its meaning.
@@ -64,6 +66,8 @@ struct OptimizerOptions {
     fields.add("schedule", schedule, "The learning rate schedule.");
     fields.add("warmup_steps", warmup_steps, {.at_least = 0},
                "Number of steps in which the learning rate rises from zero towards its peak.");
+    fields.add("decay_steps", decay_steps, {.at_least = 0},
+               "Number of steps in which the learning rate falls at the end.");
     fields.add("min_learning_rate", min_learning_rate,
                {.at_least = 0, .may_change_on_resume = true},
                "The learning rate at the end of the schedule.");

@@ -43,13 +43,17 @@ NUMBERS = {
     "model.learn_sinusoidal_scale": [True, False],
     "model.scale_scores": [True, False],
     "model.tie_embeddings": [True, False],
+    "model.logit_cap": [0.0, 0.7],
     "model.kernel": [1, 2, 3, 4],
     "model.depthwise": [True, False],
     "model.num_heads": [1, 2, 3, 6],
     "attention.num_key_value_heads": [0, 1, 2, 3],
     "attention.window": [0, 1, 2],
+    "attention.full_every": [0, 1, 2],
     "attention.causal": [True, False],
     "attention.scale": [0.0, 0.4],
+    "attention.query_key_norm": [True, False],
+    "attention.rotary_base": [10000.0, 50.0],
 }
 IN_ATTENTION = ("rotary", "alibi", "relative")  # positions that no other mixer has
 
@@ -124,6 +128,7 @@ def clashes(settings):
     return (
         (get("model.mixer") != "attention" and get("model.position") in IN_ATTENTION)
         or (get("model.mixer") in ("convolution", "recurrence") and get("attention.window", 0) > 0)
+        or (get("attention.full_every", 0) > 0 and get("attention.window", 0) == 0)
         or (maps == "none" and form != "split")
         or heads % groups != 0
         or (groups != heads and (maps in ("shared", "none") or form == "narrow"))

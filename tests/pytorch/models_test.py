@@ -56,6 +56,7 @@ TRAINING = [
     {"optimizer.kind": "adamw", "attention.heads": "narrow"},
     {"optimizer.kind": "muon", "optimizer.matrix_rate": 2.0, "optimizer.embedding_rate": 0.5, "model.tie_embeddings": False},
     {"optimizer.kind": "muon", "attention.heads": "narrow", "model.position": "relative"},
+    {"optimizer.schedule": "stable", "optimizer.decay_steps": 3, "optimizer.warmup_steps": 1},
     {"optimizer.kind": "muon", "model.mixer": "convolution"},
     {"optimizer.kind": "adam", "train.accumulation_steps": 4, "model.tie_embeddings": False},
     {"optimizer.kind": "sgd", "optimizer.momentum": 0.9, "model.kind": "encoder_decoder", "train.label_smoothing": 0.2},
@@ -69,8 +70,14 @@ def learning_rate(o, step):
     if step < W:
         return R * (step + 1) / (W + 1)
     u = min(1.0, (step - W) / max(1, STEPS - 1 - W))
-    falling = {"constant": R, "linear": R + (M - R) * u, "cosine": M + (R - M) * (1 + math.cos(math.pi * u)) / 2}
-    return falling[o["schedule"]]
+    D = o.get("decay_steps", 0)
+    v = max(0.0, 1 - (STEPS - 1 - step) / D) if D else 0.0
+    return {
+        "constant": R,
+        "linear": R + (M - R) * u,
+        "cosine": M + (R - M) * (1 + math.cos(math.pi * u)) / 2,
+        "stable": R + (M - R) * v,
+    }[o["schedule"]]
 
 
 class Muon(torch.optim.AdamW):
@@ -169,7 +176,7 @@ def test_a_step_of_training_is_that_of_pytorchs_optimizers():
 def expected_deviation(name, shape, o):
     """docs/models.md, Parameters; None: it is a constant."""
     layers = (3 if name.startswith("decoder.") else 2) * o["num_layers"]
-    residual = o["init_std"] / (math.sqrt(layers) if o["residual_init"] == "scaled" else 1)
+    residual = {"scaled": o["init_std"] / math.sqrt(layers), "plain": o["init_std"], "zero": 0.0}[o["residual_init"]]
     if name.endswith(("bias", "norm.weight", "distance_bias", "scores", "position_gain")):
         return None
     if "recurrence" in name and "output" not in name:
@@ -204,7 +211,7 @@ def test_parameters_begin_as_the_page_says():
         config, model, _ = to_pytorch.load(f"{train(f'begin-{n}', {**start, **data, **more})}/checkpoints/last.safetensors")
         for name, parameter in model.named_parameters():
             deviation = expected_deviation(name, parameter.shape, config["model"])
-            if deviation is None:
+            if not deviation:
                 expected = torch.full_like(parameter, 1.0 if name.endswith("norm.weight") else 0.0)
                 if name.endswith("input.bias") and config["model"]["cell"] == "lstm":
                     expected[len(expected) // 4 : len(expected) // 2] = 1.0  # the forget gate

@@ -108,6 +108,10 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
     add({"attention.window", "model.mixer"}, "\"attention.window\" is ", attention.window,
         ", but \"model.mixer\" = \"", model.mixer, "\" has no window");
   }
+  if (attention.full_every > 0 && attention.window == 0) {
+    add({"attention.full_every", "attention.window"}, "\"attention.full_every\" is ",
+        attention.full_every, ", but \"attention.window\" is 0: every layer has no window");
+  }
   const int64_t d_k =
       attention.heads == Heads::kWide ? model.d_model : model.d_model / model.num_heads;
   if (model.position == Position::kRotary && d_k % 2 != 0) {
@@ -162,6 +166,12 @@ std::vector<Clash> find_clashes(const Config& config) {
   if (optimizer.warmup_steps > train.steps) {
     add({"optimizer.warmup_steps", "train.steps"}, "\"optimizer.warmup_steps\" is ",
         optimizer.warmup_steps, ", above \"train.steps\", which is ", train.steps);
+  }
+  const bool falls_late = optimizer.schedule == Schedule::kStable;
+  if (falls_late && optimizer.decay_steps > train.steps - optimizer.warmup_steps) {
+    add({"optimizer.decay_steps", "train.steps"}, "\"optimizer.decay_steps\" is ",
+        optimizer.decay_steps, ", but after the warm-up there are ",
+        train.steps - optimizer.warmup_steps, " steps");
   }
   if (optimizer.min_learning_rate > optimizer.learning_rate) {
     add({"optimizer.min_learning_rate", "optimizer.learning_rate"},

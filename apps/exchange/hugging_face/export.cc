@@ -50,12 +50,15 @@ std::vector<Need> needs_of(const Config& config) {
       {"model.position", {"\"learned\""}},
       {"model.norm", {"\"pre\""}},
       {"model.norm_kind", {"\"layer\""}},
+      {"model.activation", {"\"gelu\"", "\"gelu_tanh\"", "\"relu\"", "\"silu\""}},
+      {"model.logit_cap", {"0.0"}},
       {"model.bias", {"true"}},
       {"attention.projections", {"\"separate\""}},
       {"attention.heads", {"\"split\""}},
       {"attention.num_key_value_heads", {"0", absl::StrCat(config.model.num_heads)}},
       {"attention.window", {"0"}},
-      {"attention.scale", {"0.0"}}};
+      {"attention.scale", {"0.0"}},
+      {"attention.query_key_norm", {"false"}}};
   if (is_decoder) needs.push_back({"attention.causal", {"true"}});
   if (is_classifier) {
     needs.push_back({"model.pool", {"\"class_token\""}});

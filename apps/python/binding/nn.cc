@@ -68,7 +68,10 @@ FeedForward feed_forward_layer(Initializer& init, int64_t d_model, int64_t d_ff,
   return {.up = Linear(init, d_model, d_ff, bias, standard_deviation),
           .down = Linear(init, d_ff, d_model, bias, standard_deviation),
           .activation = *known,
-          .dropout = {.p = dropout}};
+          .dropout = {.p = dropout},
+          .gate = *known == Activation::kSwiglu
+                      ? Linear(init, d_model, d_ff, bias, standard_deviation)
+                      : Linear()};
 }
 
 // A model of a config's [model] and [attention], as train makes it.

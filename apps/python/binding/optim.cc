@@ -124,17 +124,19 @@ void bind_optim(py::module_& m) {
   m.def(
       "scheduled_learning_rate",
       [](int64_t step, int64_t total_steps, double learning_rate, const std::string& schedule,
-         int64_t warmup_steps, double min_learning_rate) {
+         int64_t warmup_steps, double min_learning_rate, int64_t decay_steps) {
         const std::optional<Schedule> named_so = value_of<Schedule>(schedule);
         if (!named_so) fail("scheduled_learning_rate: there is no schedule \"" + schedule + "\"");
         return scheduled_learning_rate({.learning_rate = learning_rate,
                                         .schedule = *named_so,
                                         .warmup_steps = warmup_steps,
+                                        .decay_steps = decay_steps,
                                         .min_learning_rate = min_learning_rate},
                                        step, total_steps);
       },
       "step"_a, "total_steps"_a, "learning_rate"_a = usual.learning_rate, "schedule"_a = "cosine",
-      "warmup_steps"_a = 0, "min_learning_rate"_a = 0.0, documentation("scheduled_learning_rate"));
+      "warmup_steps"_a = 0, "min_learning_rate"_a = 0.0, "decay_steps"_a = 0,
+      documentation("scheduled_learning_rate"));
   m.def(
       "global_norm", [](py::handle gradients) { return global_norm(tensors_of(gradients)); },
       "gradients"_a, documentation("global_norm"));

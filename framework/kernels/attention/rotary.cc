@@ -11,11 +11,11 @@ namespace {
 
 // cos and sin of the angle of each pair, position by position: [T, D].
 template <class T>
-std::vector<T> turns(int64_t first, int64_t length, int64_t width, bool back) {
+std::vector<T> turns(int64_t first, int64_t length, int64_t width, double base, bool back) {
   std::vector<T> table(static_cast<size_t>(length * width));
   for (int64_t pair = 0; pair < width; pair += 2) {
     const double exponent = static_cast<double>(pair) / static_cast<double>(width);
-    const double angle = (back ? -1.0 : 1.0) / std::pow(10000.0, exponent);
+    const double angle = (back ? -1.0 : 1.0) / std::pow(base, exponent);
     // From one position to the next it is one product, not another sine and cosine.
     const std::complex<double> step = std::polar(1.0, angle);
     std::complex<double> turn = std::polar(1.0, angle * static_cast<double>(first));
@@ -29,12 +29,12 @@ std::vector<T> turns(int64_t first, int64_t length, int64_t width, bool back) {
 
 }  // namespace
 
-void rotate_pairs(const Array& x, int64_t first, bool back, Array& y) {
+void rotate_pairs(const Array& x, int64_t first, double base, bool back, Array& y) {
   if (x.size() == 0) return;
   const int64_t length = x.shape()[1], heads = x.shape()[2], width = x.shape()[3];
   dispatch_stored("rotary", x.dtype(), [&]<class T>(T) {
     using C = Computed<T>;
-    const std::vector<C> table = turns<C>(first, length, width, back);
+    const std::vector<C> table = turns<C>(first, length, width, base, back);
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
     const int64_t tokens = x.shape()[0] * length, row = heads * width;

@@ -9,8 +9,8 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask
                                       ForwardContext& context) const {
   check(x, /*source=*/nullptr);
   const Tensor read = without_padding(x, mask.padding);
-  KeysAndValues all = keys_and_values(read);      // [B, T, K D]
-  Tensor queries = queries_of(read, all.values);  // [B, T, H, D]
+  KeysAndValues all = keys_and_values(read);                            // [B, T, K D]
+  Tensor queries = queries_of(has_query() ? query(read) : all.values);  // [B, T, H, D]
   if (position.is_rotary()) turn(queries, all.keys, context.first_position);
   AttentionMask placed = mask;
   if (context.cache && mask.causal) {

@@ -26,8 +26,13 @@ struct MultiHeadAttention {
   // K, a divisor of H: H / K query heads share one key and value head. 0: K = H.
   // Shazeer, "Fast transformer decoding", 2019 (K = 1); Ainslie et al., "GQA", 2023.
   int64_t num_key_value_heads = 0;
-  bool scale_scores = true;          // divide by sqrt(D)
-  std::optional<double> scale = {};  // or multiply by this
+  // Each head's queries and keys have a mean square of 1, times a learned weight of each feature:
+  // before they are turned. Henry et al. 2020; Dehghani et al. 2023.
+  bool normalizes = false;
+  Child<"query_norm", RmsNorm> query_norm = {};  // of D features
+  Child<"key_norm", RmsNorm> key_norm = {};      // of D features
+  bool scale_scores = true;                      // divide by sqrt(D)
+  std::optional<double> scale = {};              // or multiply by this
   Child<"position", AttentionPosition> position = {};
   Dropout weight_dropout;  // of the attention weights
   Dropout output_dropout;
@@ -51,8 +56,8 @@ struct MultiHeadAttention {
 
   // Throws Error where the heads do not divide the width of the sequences.
   void check(const Tensor& x, const Tensor* source) const;
-  KeysAndValues keys_and_values(const Tensor& source) const;       // [B, Tk, K D]
-  Tensor queries_of(const Tensor& x, const Tensor& values) const;  // [B, T, H, D]
+  KeysAndValues keys_and_values(const Tensor& source) const;  // [B, Tk, K D]
+  Tensor queries_of(const Tensor& mapped) const;              // [B, T, H D] -> [B, T, H, D]
   // Rotary: from position `first` on.   [B, T, H, D], [B, T, K D]
   void turn(Tensor& queries, Tensor& keys, int64_t first) const;
   Tensor bias_of_distances(const Tensor& queries, const Tensor& keys,

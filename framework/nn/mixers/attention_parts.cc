@@ -9,6 +9,15 @@
 // The parts of attention beside its formula: maps, positions, checks; and attention to a source.
 namespace qkv {
 
+namespace {
+
+// In f32, and rounded as the maps of queries and keys are.
+Tensor normalized(const RmsNorm& norm, const Tensor& x) {
+  return cast(norm(widened(x)), x.dtype());
+}
+
+}  // namespace
+
 Tensor split_heads(const Tensor& x, int64_t num_heads) {
   return reshape(x, {x.dim(0), x.dim(1), num_heads, x.dim(2) / num_heads});
 }
@@ -26,7 +35,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
   };
   const KeysAndValues all =
       context.cache ? context.cache->source_keys_and_values(Scope::current(), make) : make();
-  return attend(split_heads(has_query() ? query(x) : value(x), num_heads), all, mask, context);
+  return attend(queries_of(has_query() ? query(x) : value(x)), all, mask, context);
 }
 
 void MultiHeadAttention::check(const Tensor& x, const Tensor* source) const {
@@ -38,13 +47,19 @@ void MultiHeadAttention::check(const Tensor& x, const Tensor* source) const {
 }
 
 KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& source) const {
-  if (has_key()) return {key(source), value(source)};
-  const Tensor both = value(source);
-  return {both, both};
+  KeysAndValues all;
+  if (has_key()) all.keys = key(source);
+  all.values = value(source);
+  if (!has_key()) all.keys = all.values;
+  if (normalizes) {
+    all.keys = concat_heads(normalized(key_norm, split_heads(all.keys, key_heads())));
+  }
+  return all;
 }
 
-Tensor MultiHeadAttention::queries_of(const Tensor& x, const Tensor& values) const {
-  return split_heads(has_query() ? query(x) : values, num_heads);
+Tensor MultiHeadAttention::queries_of(const Tensor& mapped) const {
+  const Tensor queries = split_heads(mapped, num_heads);
+  return normalizes ? normalized(query_norm, queries) : queries;
 }
 
 void MultiHeadAttention::turn(Tensor& queries, Tensor& keys, int64_t first) const {
@@ -68,6 +83,10 @@ void MultiHeadAttention::visit(Visitor& v) {
   if (has_key()) v.child(key);
   v.child(value);
   v.child(output);
+  if (normalizes) {
+    v.child(query_norm);
+    v.child(key_norm);
+  }
   v.child(position);
 }
 

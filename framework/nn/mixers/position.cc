@@ -68,7 +68,7 @@ AttentionPosition::AttentionPosition(Initializer& init, Position position_kind, 
 }
 
 Tensor AttentionPosition::turned(const Tensor& x, int64_t first_position) const {
-  return rotary(x, first_position);
+  return rotary(x, first_position, rotary_base);
 }
 
 Tensor AttentionPosition::bias(int64_t num_heads, int64_t first_query, int64_t queries,

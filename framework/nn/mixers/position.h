@@ -29,6 +29,7 @@ std::vector<double> alibi_slopes(int64_t num_heads, AlibiSlopes form);
 struct AttentionPosition {
   Position kind = Position::kNone;
   AlibiSlopes slopes = AlibiSlopes::kGeometric;
+  double rotary_base = 10000.0;
   Tensor distance_bias;     // relative: [distances, H]
   bool both_sides = false;  // whether distances have a sign: keys after a query are seen as well
 

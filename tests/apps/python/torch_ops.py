@@ -79,7 +79,7 @@ TORCH_OPS = {
     'masked_fill': lambda shape, x, mask, value: x.masked_fill(tensor(mask), value),
     'matmul': lambda shape, a, b, transpose_a, transpose_b: (a.mT if transpose_a else a) @ (b.mT if transpose_b else b),
     'linear': lambda shape, x, weight, bias=None: F.linear(x, weight, bias),
-    'rotary': lambda shape, x, first_position: models.rotary(x, first_position),
+    'rotary': lambda shape, x, first_position, base=10000.0: models.rotary(x, first_position, base),
     'depthwise_convolution': depthwise,
     'unfold': lambda shape, x, kernel, before: windows(x, kernel, before),
     'fold': fold,

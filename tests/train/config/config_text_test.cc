@@ -69,7 +69,7 @@ TEST(ConfigTextTest, TheHelpIsAConfigOfTheDefaults) {
   EXPECT_THAT(one_line(config_help()),
               HasSubstr("One of: none, sinusoidal, learned, rotary, alibi, relative."));
   EXPECT_THAT(one_line(config_help()), HasSubstr("Must be at least 1. Read by addition."));
-  EXPECT_THAT(one_line(config_help()), HasSubstr(" Read by linear and cosine."));
+  EXPECT_THAT(one_line(config_help()), HasSubstr(" Read by linear, cosine and stable."));
   for (const absl::string_view line : absl::StrSplit(config_help(), '\n')) {
     EXPECT_LE(text_width({line.data(), line.size()}), 80) << line;
   }

@@ -139,6 +139,7 @@ const std::vector<KeyEffect>& effects() {
       {"model.pool", {"data.task=parity"}, {}, kAll},
       {"model.patch_size", {"data.task=shapes", "data.image_size=12"}, {"4", "6"}, kAll},
       {"model.tie_embeddings", {"data.task=parity"}, {"false", "true"}, kAll},
+      {"model.logit_cap", {}, {"0", "1", "2"}, kAll},
       {"model.bias", {}, {"false", "true"}, kAll},
 
       {"attention.projections", {}, {}, kAll},
@@ -147,12 +148,15 @@ const std::vector<KeyEffect>& effects() {
       {"attention.num_key_value_heads", {}, {"0", "2"}, kNothing},  // 0: as num_heads
       {"attention.window", {}, {"0", "1", "2"}, kAll},
       {"attention.window", {}, {"0", "8"}, kNothing},  // 0: all, as there are
+      {"attention.full_every", {"attention.window=1", "model.num_layers=2"}, {"0", "1", "2"}, kAll},
       {"attention.causal", {"data.task=reverse"}, {"false", "true"}, kAll},
       {"attention.alibi_slopes",
        {"model.position=alibi", "model.num_heads=3", "model.d_model=12"},
        {},
        kAll},
       {"attention.scale", {}, {"0", "0.3"}, kAll},
+      {"attention.query_key_norm", {}, {"false", "true"}, kAll},
+      {"attention.rotary_base", {}, {"100", "10000"}, kAll},
       {"attention.scale", {}, {"0", "0.5"}, kNothing},  // 0: 1 / sqrt(4)
 
       {"optimizer.kind", {}, {}, kLearning},
@@ -168,9 +172,23 @@ const std::vector<KeyEffect>& effects() {
       {"optimizer.weight_decay", {"optimizer.kind=muon"}, {"0", "0.1", "0.2"}, kLearning},
       {"optimizer.grad_clip", {}, {"0", "0.1", "0.2"}, kLearning},
       {"optimizer.grad_clip", {}, {"0", "1e9"}, kNothing},  // 0: no clipping
-      {"optimizer.schedule", {}, {}, kLearning | kRate},
+      // without decay_steps stable is constant
+      {"optimizer.schedule", {}, {"constant", "linear", "cosine"}, kLearning | kRate},
+      {"optimizer.schedule", {}, {"constant", "stable"}, kNothing},
       {"optimizer.warmup_steps", {}, {"0", "1", "3"}, kLearning | kRate},
-      {"optimizer.min_learning_rate", {}, {"0", "5e-3"}, kLearning | kRate},
+      {"optimizer.decay_steps", {}, {"0", "2", "4"}, kLearning | kRate},
+      {"optimizer.min_learning_rate",
+       {"optimizer.schedule=linear"},
+       {"0", "5e-3"},
+       kLearning | kRate},
+      {"optimizer.min_learning_rate",
+       {"optimizer.schedule=cosine"},
+       {"0", "5e-3"},
+       kLearning | kRate},
+      {"optimizer.min_learning_rate",
+       {"optimizer.schedule=stable", "optimizer.decay_steps=3"},
+       {"0", "5e-3"},
+       kLearning | kRate},
 
       {"train.from", {}, {"", "FOLDER/source"}, kAll},
       {"train.steps", {}, {"6", "8"}, kLearning | kRate | kLines | kEvaluated},

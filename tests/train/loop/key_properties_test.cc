@@ -74,10 +74,12 @@ TEST(KeyPropertiesTest, AllThatIsRandomComesFromTheSeed) {
   EXPECT_NE(first.step()->loss, second.step()->loss);
 }
 
+constexpr int64_t kDecaySteps = 3;
+
 // The learning rate of step k of n, after w steps of warm-up.
 double learning_rate(Schedule schedule, double highest, double lowest, double k, double w) {
   if (k <= w) return highest * k / (w + 1);
-  const double fallen = (k - w - 1) / (static_cast<double>(kSteps) - w - 1);
+  const double last = static_cast<double>(kSteps), fallen = (k - w - 1) / (last - w - 1);
   switch (schedule) {
     case Schedule::kConstant:
       return highest;
@@ -85,6 +87,8 @@ double learning_rate(Schedule schedule, double highest, double lowest, double k,
       return highest - (highest - lowest) * fallen;
     case Schedule::kCosine:
       return lowest + (highest - lowest) * (1 + std::cos(std::numbers::pi * fallen)) / 2;
+    case Schedule::kStable:
+      return lowest + (highest - lowest) * std::min(1.0, (last - k) / kDecaySteps);
   }
   return NAN;
 }
@@ -97,6 +101,9 @@ TEST(KeyPropertiesTest, TheLearningRateRisesInTheWarmUpAndIsTheLowestAtTheLastSt
                              absl::StrCat("optimizer.warmup_steps=", warmup)};
       const bool falls = schedule.value != Schedule::kConstant;
       if (falls) overrides.push_back("optimizer.min_learning_rate=1e-3");
+      if (schedule.value == Schedule::kStable) {
+        overrides.push_back(absl::StrCat("optimizer.decay_steps=", kDecaySteps));
+      }
       const ObservedRun run = observe_run(kSmallRun, overrides);
       for (int64_t k = 1; k <= kSteps; ++k) {
         EXPECT_DOUBLE_EQ(run.at(k).learning_rate.value(),

@@ -2,14 +2,14 @@
 import { Expression } from "./expression.js";
 import { logisticFunction } from "./functions.js";
 
-// Pairs of numbers turned by the angle p w_i, p = first_position + t, w_i = 10000^(-2i / D).
+// Pairs of numbers turned by the angle p w_i, p = first_position + t, w_i = base^(-2i / D).
 //   x: [B, T, H, D]
 /** @param {OpNode} node @param {number} index @param {number} sign */
 function turnOf({ shape: [, length, heads, width], attributes }, index, sign) {
   const t = Math.floor(index / (heads * width)) % length;
   const pair = Math.floor((index % width) / 2);
   const position = (attributes.first_position ?? 0) + t;
-  return sign * position * 10000 ** ((-2 * pair) / width);
+  return sign * position * (attributes.base ?? 10000) ** ((-2 * pair) / width);
 }
 
 /** @param {number} sign @returns {OpKind} */

@@ -20,7 +20,8 @@ COMPILER = ["cc", "-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def can_be_exported(settings):
-    return settings["model.kind"] == "decoder" and settings["model.mixer"] == "attention"
+    says = settings["model.activation"] != "swiglu" and not settings.get("attention.query_key_norm")
+    return says and settings["model.kind"] == "decoder" and settings["model.mixer"] == "attention"
 
 
 def covering(models):
