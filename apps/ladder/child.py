@@ -64,14 +64,15 @@ def stop(number, frame):
 
 def limit(seconds):
     """What a process may not raise again: bytes of memory, seconds, bytes of a file, processes. When the seconds of
-    computing are over, or three times as many by the clock, Stopped says where; who catches it is killed."""
+    computing are over, or ten times as many by the clock, of which others may take most, Stopped says where; who
+    catches it is killed."""
     for what, most in ((resource.RLIMIT_AS, 1 << 30), (resource.RLIMIT_FSIZE, 16 << 20), (resource.RLIMIT_NPROC, 0),
                        (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(what, (most, most))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
     for number in (signal.SIGXCPU, signal.SIGALRM):
         signal.signal(number, stop)
-    signal.alarm(3 * seconds)
+    signal.alarm(10 * seconds)
 
 
 def answer_to(call, modules):

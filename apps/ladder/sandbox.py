@@ -65,7 +65,7 @@ def run(files: dict, request: dict, seconds: int = SECONDS) -> list:
                                        stdin=subprocess.PIPE, stdout=printed, stderr=printed,
                                        start_new_session=True)
             try:
-                process.communicate(json.dumps(request | {"seconds": seconds}).encode(), timeout=4 * seconds)
+                process.communicate(json.dumps(request | {"seconds": seconds}).encode(), timeout=11 * seconds)
                 ended = process.returncode
             except subprocess.TimeoutExpired:
                 ended = -signal.SIGXCPU
