@@ -77,6 +77,7 @@ message=$(PATH=$clone/bin:$PATH setsid -w env --default-signal=INT "$clone/qkv" 
 
 # What is built runs without Ninja, until a source is newer.
 mkdir -p "$clone"/{cmake,framework,models,data,train,cli,apps}
+# shellcheck disable=SC2016  # the tool fills it in
 printf '%s\n' '#!/bin/sh' 'echo >>"$2/asked"' >"$clone/bin/ninja"
 printf '%s\n' '#!/bin/sh' 'echo "runs $*"' >"$clone/build/release/qkv"
 chmod +x "$clone/build/release/qkv"
