@@ -17,13 +17,14 @@ struct Quartiles {
   double lower = 0, median = 0, upper = 0;
 };
 
-// A roofline that is measured: the time of the matrix products of one step alone, by the same
-// primitives with the same shapes, transposes and number types.
+// A roofline that is measured: the time of the matrix products of one step alone, of the same
+// shapes, transposes and number types, each as fast as the library of products can.
 // framework/kernels/product/product_log.h says what counts as a product.
 struct FloorMeasurement {
   Quartiles ms;
   double gflops = 0;
-  double ratio = 0;  // of the median step to the median floor
+  double ratio = 0;   // of the median step to the median floor
+  double cut_ms = 0;  // the same products in the pieces that a step computes, the median
 };
 
 // How long training steps take, data, clipping and optimizer included.

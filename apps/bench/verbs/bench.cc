@@ -108,6 +108,7 @@ std::string steps_json(const Workload& workload, const StepMeasurement& m) {
       {"floor_ms", floor_or_null([](const auto& floor) { return floor.ms.median; })},
       {"floor_ms_lower_quartile", floor_or_null([](const auto& floor) { return floor.ms.lower; })},
       {"floor_ms_upper_quartile", floor_or_null([](const auto& floor) { return floor.ms.upper; })},
+      {"cut_ms", floor_or_null([](const auto& floor) { return floor.cut_ms; })},
       {"ratio", floor_or_null([](const auto& floor) { return floor.ratio; })},
       {"tokens_per_second", m.tokens_per_second},
       {"gflops", m.gflops},

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <dnnl.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,30 +73,32 @@ struct MatmulPrimitive {
   int64_t number;  // unlike that of any other
 };
 
-// Makes oneDNN use the calling thread alone.
-class OneThread {
+// How many threads oneDNN uses, the calling one included.
+class ThreadsOfLibrary {
  public:
-  OneThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
+  explicit ThreadsOfLibrary(int count) : count_(count), before_(omp_get_max_threads()) {
+    if (before_ != count_) omp_set_num_threads(count_);
   }
-  ~OneThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
+  ~ThreadsOfLibrary() {
+    if (before_ != count_) omp_set_num_threads(before_);
   }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  ThreadsOfLibrary(const ThreadsOfLibrary&) = delete;
+  ThreadsOfLibrary& operator=(const ThreadsOfLibrary&) = delete;
 
  private:
-  int before_;
+  int count_, before_;
 };
 
-MatmulPrimitive create(const MatrixProduct& p) {
+// With packs_b, b has the layout that the primitive asks for.
+MatmulPrimitive create(const MatrixProduct& p, bool packs_b) {
   require_spare_memory();  // oneDNN uses what it gets without a look whether it got it
-  const OneThread one_thread;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // a thread brings its own
   const bool several = p.c.batch > 1;
-  const Memory::desc a = memory_of(p.a, several), b = memory_of(p.b, several);
-  const Memory::desc c = memory_of(p.c, several);
+  const Memory::desc a = memory_of(p.a, several), c = memory_of(p.c, several);
+  const Memory::desc b =
+      packs_b ? Memory::desc({p.b.rows, p.b.columns}, data_type(p.b.dtype), Memory::format_tag::any)
+              : memory_of(p.b, several);
   const Memory::desc bias = p.bias ? memory_of(*p.bias, several) : Memory::desc();
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc description(engine(), a, b, bias, c, attributes);
@@ -156,7 +159,7 @@ void run(const MatmulPrimitive& product, const void* a, const void* b, const voi
     std::vector<CacheLine> scratchpad;
   } own;
   if (own.calls.size() > kMaxCached) own.calls.clear();
-  const OneThread one_thread;
+  const ThreadsOfLibrary one_thread(1);
   Call& call = own.calls.try_emplace(product.number, product).first->second;
   call.run(product, a, b, bias, c, own.scratchpad);
 }
@@ -197,7 +200,8 @@ std::shared_ptr<const MatmulPrimitive> cached(const MatrixProduct& any_descripti
   if (found != cache.end()) return found->second;
   if (cache.size() >= kMaxCached) cache.clear();
   if (may_crash(p)) return cache[p] = nullptr;
-  auto product = std::make_shared<const MatmulPrimitive>(create(p));
+  const ThreadsOfLibrary one_thread(1);
+  auto product = std::make_shared<const MatmulPrimitive>(create(p, /*packs_b=*/false));
   const auto multiply = [&](const void* a, const void* b, const void* bias, void* c) {
     run(*product, a, b, bias, c);
   };
@@ -289,6 +293,38 @@ bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     fail(absl::StrCat("matmul: ", a.describe(), " by ", b.describe(), ": oneDNN: ", error.what()));
   }
+}
+
+std::function<void()> library_product(const Array& a, const Array& b, bool transpose_a,
+                                      bool transpose_b, const Array* bias, Array& c) {
+  const MatrixProduct p = canonical(product_of(a, b, transpose_a, transpose_b, bias, c));
+  const bool loops = c.dtype() != DType::f32 && c.dtype() != DType::bf16;
+  if (loops || a.size() == 0 || b.size() == 0 || may_crash(p)) {
+    return [=, &a, &b, &c] { matmul(a, b, transpose_a, transpose_b, bias, c); };
+  }
+  struct Whole {
+    explicit Whole(MatmulPrimitive made) : product(std::move(made)), call(product) {}
+    MatmulPrimitive product;
+    Call call;
+    std::vector<CacheLine> scratchpad, packed;
+  };
+  const ThreadsOfLibrary threads(num_threads());
+  const bool packs = p.c.batch == 1 && p.a.row_stride != 1;
+  const auto whole = std::make_shared<Whole>(create(p, packs));
+  const void* right = b.raw();
+  if (packs) {
+    const Memory::desc to = whole->product.description.weights_desc();
+    whole->packed.resize(to.get_size() / sizeof(CacheLine) + 1);
+    Memory from_memory(memory_of(p.b, false), engine(), const_cast<void*>(right));
+    Memory to_memory(to, engine(), whole->packed.data());
+    dnnl::stream stream(engine());
+    dnnl::reorder(from_memory, to_memory).execute(stream, from_memory, to_memory);
+    right = whole->packed.data();
+  }
+  return [=, left = a.raw(), row = bias ? bias->raw() : nullptr, out = at(c, 0)] {
+    const ThreadsOfLibrary all_threads(num_threads());
+    whole->call.run(whole->product, left, right, row, out, whole->scratchpad);
+  };
 }
 
 bool bf16_products_are_fast() {

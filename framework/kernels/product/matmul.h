@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "framework/core/array.h"
@@ -14,6 +15,12 @@ namespace qkv::kernels {
 // Otherwise all have one type. An empty K gives zeros (plus the bias).
 void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
             Array& c);
+
+// Calls of it make such a product as fast as the library of products can: whole, on threads of its
+// own, with a b that several rows share in the layout that it likes best. For measuring only: the
+// bits depend on the number of threads. The arrays outlive it.
+std::function<void()> library_product(const Array& a, const Array& b, bool transpose_a,
+                                      bool transpose_b, const Array* bias, Array& c);
 
 // Sums the elements of the product c that are not finite again, without the terms with a factor 0,
 // whatever the other factor is. f32, f64 or f128.

@@ -49,14 +49,19 @@ TEST(MeasureStepsTest, AStepThatMultipliesNothingHasNoFloor) {
   ASSERT_TRUE(with.ok()) << with.status();
   ASSERT_TRUE(with->floor.has_value());
   EXPECT_GT(with->floor->ms.median, 0);
+  EXPECT_GT(with->floor->cut_ms, 0);
   EXPECT_EQ(with->floor->ratio, with->step_ms.median / with->floor->ms.median);
 }
 
 TEST(FloorTextTest, HasTimesSpeedAndRatio) {
-  EXPECT_EQ(floor_text(FloorMeasurement{
-                .ms = {.lower = 1.5, .median = 2, .upper = 2.5}, .gflops = 12.34, .ratio = 3}),
+  EXPECT_EQ(floor_text(FloorMeasurement{.ms = {.lower = 1.5, .median = 2, .upper = 2.5},
+                                        .gflops = 12.34,
+                                        .ratio = 3,
+                                        .cut_ms = 2.5}),
             "floor      2.000 ms (quartiles 1.500 and 2.500): the matrix "
-            "products alone\n            12.3 GFLOP/s\nratio       3.00\n");
+            "products alone\n            12.3 GFLOP/s\n"
+            "cut        2.500 ms: the same products in the pieces that a step computes\n"
+            "ratio       3.00\n");
 }
 
 }  // namespace

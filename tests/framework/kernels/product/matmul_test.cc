@@ -96,6 +96,28 @@ TEST(Matmul, IsItsDefinitionInEveryTypeForEveryFlag) {
   }
 }
 
+TEST(LibraryProduct, IsItsDefinition) {
+  for (const Shape& s : {Shape{64, 32, 48}, Shape{257, 40, 9}, Shape{3, 0, 2}}) {
+    for (const auto& [batch_a, batch_b] : {std::pair{1, 1}, {3, 3}, {3, 1}}) {
+      for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
+        const Case p = {batch_a,          batch_b,         s[0], s[1], s[2], (flags & 1) != 0,
+                        (flags & 2) != 0, (flags & 4) != 0};
+        const Array a = normal(left(p), 1), b = normal(right(p), 2), bias = normal({p.l}, 3);
+        for (const DType type : {DType::f64, DType::f32, DType::bf16}) {
+          const DType sums = type == DType::bf16 ? DType::f32 : type;
+          const Array x = as(type, a), y = as(type, b), start = as(sums, bias);
+          Array c({batch_a, p.m, p.l}, sums);
+          const auto multiply =
+              library_product(x, y, p.transpose_a, p.transpose_b, p.has_bias ? &start : nullptr, c);
+          for (int call = 0; call < 2; ++call) multiply();
+          const Expected expected = defined(p, as(DType::f64, x), as(DType::f64, y), bias);
+          EXPECT_EQ(outside(c, expected), "") << left(p).to_string() << flags << dtype_name(type);
+        }
+      }
+    }
+  }
+}
+
 // The definition, with Float128's own additions and multiplications.
 Array defined_in_f128(const Array& a, const Array& b, const Array* bias) {
   const int64_t m = a.shape()[1], k = a.shape()[2], l = b.shape()[2];
