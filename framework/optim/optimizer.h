@@ -19,8 +19,8 @@ struct NamedState {
   Array array;       // shares storage with the optimizer
 };
 
-// What a parameter is, by its name. A group may have a learning rate of its own, and Muon takes the
-// matrices.
+// The group of a parameter, by its name. A group may have a learning rate of its own, and Muon
+// takes the matrices.
 //   embedding  a vector for each token, position or class: "…embedding.weight", "head.weight"
 //   other      biases, norms, tables of scores: "…scores", "…distance_bias"
 //   matrix     all else, which has two axes or more

@@ -44,6 +44,7 @@ function withAnswers(tape, answers) {
     if (rows[row].isLearned) wanted.set(answer, row * width + first);
   });
   const { facts } = tape;
+  /** @returns {[number, any]} */
   const number = (value, data) => [value, { shape: facts[value].shape, data }];
   return tape.changed({ values: new Map([number(tokens, read), number(targets, wanted)]) });
 }

@@ -25,6 +25,7 @@ export async function learnerBeside(descent, rate) {
   const { facts, ops, order, loss } = program;
   /** @type {any} */
   let message = { program: { facts, ops, order, loss }, values, rate };
+  /** @returns {Promise<void>} */
   const step = () =>
     new Promise((done, failed) => {
       worker.onerror = failed;
