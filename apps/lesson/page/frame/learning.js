@@ -131,7 +131,7 @@ function toldOf({ steps, descent: { points } }, by) {
   if (steps === 0) return say("learning.before", { predicted, by });
   const [before, after] = [points[steps - 1].loss, points[steps].loss];
   const fall = before - after;
-  const told = { step: steps, by, predicted, before: shortNumber(before), after: shortNumber(after), fall: shortNumber(fall) };
+  const told = { step: steps, by, predicted, before: shortNumber(before), after: shortNumber(after), fall: shortNumber(Math.abs(fall)) };
   if (!Number.isFinite(after)) return say("learning.lost", told);
   return say(fall > 0 ? "learning.fell" : "learning.rose", told);
 }
