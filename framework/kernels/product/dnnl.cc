@@ -298,8 +298,9 @@ bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
 std::function<void()> library_product(const Array& a, const Array& b, bool transpose_a,
                                       bool transpose_b, const Array* bias, Array& c) {
   const MatrixProduct p = canonical(product_of(a, b, transpose_a, transpose_b, bias, c));
-  const bool loops = c.dtype() != DType::f32 && c.dtype() != DType::bf16;
-  if (loops || a.size() == 0 || b.size() == 0 || may_crash(p)) {
+  const bool makes_it =
+      a.dtype() == DType::f32 || (a.dtype() == DType::bf16 && bf16_products_are_fast());
+  if (!makes_it || a.size() == 0 || b.size() == 0 || may_crash(p)) {
     return [=, &a, &b, &c] { matmul(a, b, transpose_a, transpose_b, bias, c); };
   }
   struct Whole {
