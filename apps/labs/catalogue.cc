@@ -54,7 +54,7 @@ absl::StatusOr<Lab> find_lab(const std::string& name) {
 std::string list_of_labs(Language language) {
   std::string list;
   for (const Lab& lab : all_labs()) {
-    list += entry(lab.name, absl::StrCat(lab.question.in(language), " (", lab.duration, ")"));
+    list += entry(lab.name, lab.question.in(language));
   }
   const Text how = say("./qkv lab NAME runs one lab, ./qkv lab --all runs all");
   return absl::StrCat(list, "\n", how.in(language), "\n");

@@ -94,7 +94,6 @@ struct Lab {
   std::string name;                      // "scaling"
   Text question;                         // in a line
   std::map<std::string, Text> controls;  // by their names, what each takes out: "no scale anywhere"
-  std::string duration;                  // on two cores: "1 s", "2 min"
   bool measures_time = false;            // its figures differ each time; its findings do not
   std::vector<LabOption> options;
   std::vector<std::string> settings = {};  // of all its trainings: "data.task=reverse"

@@ -172,7 +172,6 @@ Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabConte
   Lab lab = {.name = name,
              .question = text_of(texts["question"], name),
              .controls = {},
-             .duration = string_of(texts["duration"], name),
              .measures_time = texts["measures_time"].value_or(false),
              .options = {},
              .settings = strings_of(texts["settings"], name),

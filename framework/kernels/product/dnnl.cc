@@ -266,10 +266,13 @@ std::byte* at(Array& x, int64_t element) {
   return const_cast<std::byte*>(at(std::as_const(x), element));
 }
 
+bool has(DType t) { return t == DType::f32 || (t == DType::bf16 && bf16_products_are_fast()); }
+
 }  // namespace
 
 bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
                  const Array* bias, Array& c) {
+  if (!has(a.dtype())) return false;
   const MatrixProduct whole = product_of(a, b, transpose_a, transpose_b, bias, c);
   const Pieces pieces = cut(whole);
   const int64_t count = pieces.count();
@@ -298,9 +301,7 @@ bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
 std::function<void()> library_product(const Array& a, const Array& b, bool transpose_a,
                                       bool transpose_b, const Array* bias, Array& c) {
   const MatrixProduct p = canonical(product_of(a, b, transpose_a, transpose_b, bias, c));
-  const bool makes_it =
-      a.dtype() == DType::f32 || (a.dtype() == DType::bf16 && bf16_products_are_fast());
-  if (!makes_it || a.size() == 0 || b.size() == 0 || may_crash(p)) {
+  if (!has(a.dtype()) || a.size() == 0 || b.size() == 0 || may_crash(p)) {
     return [=, &a, &b, &c] { matmul(a, b, transpose_a, transpose_b, bias, c); };
   }
   struct Whole {

@@ -239,9 +239,7 @@ Array as_f32(const Array& x) {
 
 void multiply(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
               Array& c) {
-  if (a.dtype() == DType::f32 || (a.dtype() == DType::bf16 && bf16_products_are_fast())) {
-    if (dnnl_matmul(a, b, transpose_a, transpose_b, bias, c)) return;
-  }
+  if (dnnl_matmul(a, b, transpose_a, transpose_b, bias, c)) return;
   if (a.dtype() == DType::bf16) {  // the same numbers as f32
     Array wide = c.dtype() == DType::f32 ? c : Array(c.shape(), DType::f32);
     multiply(as_f32(a), as_f32(b), transpose_a, transpose_b, bias, wide);

@@ -446,7 +446,6 @@ Lab echo_lab() {
   return {.name = "echo",
           .question = "What was asked?",
           .controls = {},
-          .duration = "0 s",
           .options = {{"d", "4,8", "sizes", 1, 64, Numbers::kWhole, 1, 3}},
           .run = [](const LabContext& lab) {
             Section section = {.name = "echo", .claims = {}, .prediction = ""};
