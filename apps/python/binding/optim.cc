@@ -109,7 +109,7 @@ void bind_optim(py::module_& m) {
       "parameters"_a, "learning_rate"_a = usual.learning_rate, "momentum"_a = 0.0,
       "weight_decay"_a = 0.0, documentation("OptimizerOptions"));
   for (const auto& [name, decay] :
-       {std::pair{"adam", 0.0}, std::pair{"adamw", usual.weight_decay}}) {
+       {std::pair{"adam", 0.0}, {"adamw", usual.weight_decay}, {"muon", usual.weight_decay}}) {
     m.def(
         name,
         [name = name](py::handle parameters, double learning_rate, std::array<double, 2> betas,

@@ -45,6 +45,20 @@ class OptimizerTest(unittest.TestCase):
         np.testing.assert_allclose(got, w, rtol=1e-13)
         self.assertEqual(self.optimizer.steps, 2)
 
+    def test_muon(self):
+        w, m = np.array([[1.0, -2.0], [0.5, 3.0]]), 0.0
+        for _ in range(2):
+            g = 2 * w
+            m = 0.8 * m + 0.2 * g
+            x = 0.8 * m + 0.2 * g
+            x /= np.linalg.norm(x)
+            for _ in range(5):
+                a = x @ x.T
+                x = (3.4445 * np.eye(2) - 4.7750 * a + 2.0315 * a @ a) @ x
+            w = w - 0.1 * (0.3 * w + 0.2 * np.sqrt(2) * x)
+        got = self.two_steps(qkv.muon, learning_rate=0.1, betas=(0.8, 0.9), weight_decay=0.3)
+        np.testing.assert_allclose(got, w, rtol=1e-6)
+
     def test_clips_to_a_norm(self):
         w = qkv.tensor(np.array([3.0, 4.0]), requires_grad=True)
         optimizer = qkv.sgd([w], learning_rate=1.0)
