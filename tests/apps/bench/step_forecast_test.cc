@@ -39,6 +39,26 @@ TEST(StepForecastTest, MemoryIsForeseenForEveryShapeOfTheBench) {
   }
 }
 
+TEST(StepForecastTest, WhatMuonMakesOfAMatrixIsForeseen) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  Config config = config_of(shape);
+  config.model.d_model = config.model.d_ff = 512;
+  config.train.batch_size = 1;
+  const auto difference = [&](const auto& memory) {
+    config.optimizer.kind = OptimizerKind::kMuon;
+    const auto muon = static_cast<double>(memory());
+    config.optimizer.kind = OptimizerKind::kAdamW;
+    return muon - static_cast<double>(memory());
+  };
+  const double foreseen =
+      difference([&] { return foresee_step(config, *dataset, kPlenty).total(); });
+  const double measured = difference([&] { return measured_peak(config, *dataset); });
+  EXPECT_GT(measured, 4 * 512 * 512 * 4);
+  EXPECT_GT(foreseen, 0.8 * measured);
+  EXPECT_LT(foreseen, 1.4 * measured);
+}
+
 TEST(StepForecastTest, PartsOfABatchNeedLessAndMultiplyTheSame) {
   const BenchShape& shape = bench_shapes()[0];
   const auto dataset = random_data(shape, 1);
