@@ -31,16 +31,14 @@ uint64_t bytes_kept(const Config& config, uint64_t bytes) {
   return (1 + of_optimizer + (config.train.average > 0 ? 1 : 0)) * bytes;
 }
 
-// The bytes that an update needs beside the weights: the gradients, and what Muon makes of its
-// largest matrix, an update twice and three products of its shorter side, each at most as large.
-uint64_t bytes_of_update(const Config& config, const Model& model, uint64_t bytes) {
+// What Muon makes of its largest matrix: an update, twice, and three products of its shorter side,
+// each at most as large.
+uint64_t bytes_of_muon(const Config& config, const Model& model) {
   int64_t largest = 0;
   for (const NamedParameter& p : parameters(model)) {
-    const bool is_one =
-        config.optimizer.kind == OptimizerKind::kMuon && group_of(p) == ParameterGroup::kMatrix;
-    if (is_one) largest = std::max(largest, p.tensor.size());
+    if (group_of(p) == ParameterGroup::kMatrix) largest = std::max(largest, p.tensor.size());
   }
-  return bytes + 5 * static_cast<uint64_t>(largest) * dtype_bytes(precision_dtype(config.train));
+  return 5 * static_cast<uint64_t>(largest) * dtype_bytes(precision_dtype(config.train));
 }
 
 // The process's memory where arrays need `bytes`: freed memory stays held, and not all of it fits
@@ -176,8 +174,10 @@ StepForecast foresee_step(const Config& config, const Dataset& dataset, uint64_t
                {.divisor = 1.0}, context);
   });
   release_cached_memory();
-  const uint64_t update = bytes_of_update(config, model, bytes);
-  const uint64_t total = taken(kept + std::max(waiting + step.bytes, update));
+  if (config.optimizer.kind == OptimizerKind::kMuon) {
+    forecast.parameters += bytes_of_muon(config, model);
+  }
+  const uint64_t total = taken(std::max(kept + waiting + step.bytes, forecast.parameters));
   forecast.batch = total - std::min(total, forecast.parameters);
   forecast.evaluation = taken(kept + evaluation.bytes);
   forecast.matrices = step.matrices;
