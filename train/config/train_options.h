@@ -29,7 +29,7 @@ struct TrainOptions {
   Precision precision = Precision::kF32;
   int64_t eval_interval = 100;
   int64_t eval_batch_size = 0;
-  int64_t checkpoint_interval = 0;
+  int64_t checkpoint_interval = -1;
   int64_t log_interval = 10;
   int64_t detail_interval = 0;
   bool tensorboard = false;
@@ -72,8 +72,9 @@ struct TrainOptions {
                {.at_least = 0, .at_most = 1 << 20, .may_change_on_resume = true},
                "Examples per evaluation batch; 0: batch_size.");
     fields.add("checkpoint_interval", checkpoint_interval,
-               {.at_least = 0, .may_change_on_resume = true},
-               "Number of steps between numbered checkpoints; 0: only best and last are written.");
+               {.at_least = -1, .may_change_on_resume = true},
+               "Number of steps between numbered checkpoints; 0: only best and last are written; "
+               "-1: eight in a run of a model of at most 250,000 parameters, else none.");
     fields.add("log_interval", log_interval, {.at_least = 1, .may_change_on_resume = true},
                "Number of steps between lines of metrics.jsonl.");
     fields.add(

@@ -18,11 +18,17 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kSamples = 3;
+constexpr int64_t kFilm = 8;                  // checkpoints that show how a small model learned
+constexpr int64_t kSmallParameters = 250000;  // a film of 24 MB with Adam's moments
 
 }  // namespace
 
-bool is_numbered(const TrainOptions& options, int64_t step) {
-  return options.checkpoint_interval > 0 && step % options.checkpoint_interval == 0;
+bool is_numbered(const TrainOptions& options, int64_t parameters, int64_t step) {
+  int64_t interval = options.checkpoint_interval;
+  if (interval < 0) {
+    interval = parameters <= kSmallParameters ? (options.steps + kFilm - 1) / kFilm : 0;
+  }
+  return interval > 0 && step % interval == 0;
 }
 
 bool is_evaluated(const TrainOptions& options, int64_t step) {
@@ -213,7 +219,8 @@ absl::Status TrainingRun::append_lines(const StepReport& step) {
 
 absl::Status TrainingRun::save_checkpoints(const StepReport& step) {
   const Metrics& metrics = step.metrics;
-  const bool numbered = is_numbered(config_.train, metrics.step);
+  const bool numbered =
+      is_numbered(config_.train, parameter_count(trainer_.trained_parameters()), metrics.step);
   if (!step.evaluated && !numbered) return absl::OkStatus();
   if (absl::Status s = check_finite(); !s.ok()) return s;
   if (metrics.val_loss && state_.best_step > 0 && *metrics.val_loss >= state_.best_val_loss) {

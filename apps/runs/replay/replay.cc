@@ -187,8 +187,10 @@ Checkpoint copy_of(const ReplayStart& start) {
   return copy;
 }
 
-bool is_saved(const TrainOptions& train, int64_t step) {
-  return is_evaluated(train, step) || is_numbered(train, step);
+bool is_saved(const ReplayStart& start, int64_t step) {
+  const int64_t parameters = parameter_count(start.trainer->trained_parameters());
+  return is_evaluated(start.config.train, step) ||
+         is_numbered(start.config.train, parameters, step);
 }
 
 bool evaluates_well(const ReplayStart& start) {
@@ -265,7 +267,7 @@ absl::StatusOr<Reached> repeat_steps(ReplayStart& start, std::optional<int64_t> 
       return Reached{.is_there = true, .evaluates = evaluates};
     }
     compare(start.metrics, number, *result, replay);
-    if (!step && is_saved(train, number)) break;
+    if (!step && is_saved(start, number)) break;
   }
   return Reached{};
 }

@@ -20,12 +20,6 @@
 namespace qkv {
 namespace {
 
-std::set<std::string> names_of_checkpoints(const ObservedRun& run) {
-  std::set<std::string> names;
-  for (const auto& [name, weights] : run.checkpoints) names.insert(name);
-  return names;
-}
-
 // Collects what differs between two runs, and by how much numbers do.
 class Comparison {
  public:
@@ -33,7 +27,7 @@ class Comparison {
     note(kFolder, a.folder != b.folder);
     note(kLines, a.logged() != b.logged());
     note(kEvaluated, a.evaluated() != b.evaluated());
-    note(kCheckpoints, names_of_checkpoints(a) != names_of_checkpoints(b));
+    note(kCheckpoints, a.names_of_checkpoints() != b.names_of_checkpoints());
     note(kWeights, a.weights() != b.weights());
     note(kSamples, a.samples != b.samples);
     for (const int64_t step : a.logged()) {

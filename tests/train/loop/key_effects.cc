@@ -229,7 +229,7 @@ const std::vector<KeyEffect>& effects() {
        kNothing,
        kRounding},
       {"train.eval_batch_size", {}, {"0", "4"}, kNothing},  // 0: as batch_size
-      {"train.checkpoint_interval", {}, {"0", "4", "5"}, kCheckpoints},
+      {"train.checkpoint_interval", {}, {"-1", "0", "4", "5"}, kCheckpoints},
       {"train.log_interval", {}, {"1", "4", "10"}, kLines},
       {"train.detail_interval", {"train.log_interval=10"}, {"0", "3", "4"}, kLines},
       {"train.detail_interval", {}, {"0", "1"}, kNothing},

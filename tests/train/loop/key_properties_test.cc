@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "framework/kernels/parallel.h"
 #include "tests/temporary_folder.h"
 #include "tests/train/loop/observed_run.h"
@@ -157,13 +158,28 @@ TEST(KeyPropertiesTest, WhatIsWrittenWhen) {
       kSmallRun, {"train.log_interval=3", "train.eval_interval=4", "train.checkpoint_interval=5"});
   EXPECT_EQ(run.logged(), (std::set<int64_t>{3, 4, 6, 8, 9, 10}));
   EXPECT_EQ(run.evaluated(), (std::set<int64_t>{4, 8, 10}));
-  std::set<std::string> checkpoints;
-  for (const auto& [name, weights] : run.checkpoints) checkpoints.insert(name);
-  EXPECT_EQ(checkpoints,
+  EXPECT_EQ(run.names_of_checkpoints(),
             (std::set<std::string>{"best.safetensors", "last.safetensors",
                                    "step-000005.safetensors", "step-000010.safetensors"}));
   EXPECT_EQ(run.weights_after(10), run.weights());
   EXPECT_NE(run.weights_after(5), run.weights());
+}
+
+TEST(KeyPropertiesTest, ASmallModelKeepsAFilmOfEightCheckpoints) {
+  const auto names = [](const Overrides& overrides) {
+    return observe_run(kSmallRun, overrides).names_of_checkpoints();
+  };
+  const std::set<std::string> two = {"best.safetensors", "last.safetensors"};
+  std::set<std::string> film = two;
+  for (int step = 2; step <= 16; step += 2) {
+    film.insert(absl::StrFormat("step-%06d.safetensors", step));
+  }
+  const Overrides by_default = {"train.steps=16", "train.checkpoint_interval=-1"};
+  EXPECT_EQ(names(by_default), film);
+  EXPECT_EQ(names({"train.steps=16", "train.checkpoint_interval=0"}), two);
+  Overrides large = by_default;
+  large.emplace_back("model.d_ff=16000");  // 2 * 8 * 16,000 = 256,000 parameters
+  EXPECT_EQ(names(large), two);
 }
 
 // Speed times time is what was read: 4 rows of 8 tokens a step.

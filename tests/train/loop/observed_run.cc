@@ -88,6 +88,7 @@ learning_rate = 1e-2
 steps = 10
 batch_size = 4
 eval_interval = 5
+checkpoint_interval = 0
 log_interval = 1
 threads = 1
 precision = "f64"
@@ -247,6 +248,12 @@ ObservedRun observe_run(const std::string& toml, const Overrides& overrides, int
     if (!changed.ok() || !train_in(folder.path(), *changed, /*resume=*/true)) return {};
   }
   return what_is_in(folder.path());
+}
+
+std::set<std::string> ObservedRun::names_of_checkpoints() const {
+  std::set<std::string> names;
+  for (const auto& [name, weights] : checkpoints) names.insert(name);
+  return names;
 }
 
 const Weights& ObservedRun::weights() const { return weights_in_file("last.safetensors"); }

@@ -1,6 +1,6 @@
 // The same example at the steps of training that were kept: what each head looked at, how evenly,
 // the loss, and how large the gradient of each part of the model was.
-import { tableElement } from "../frame/elements.js";
+import { buttonElement, tableElement } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { layerName } from "../lesson/layer_name.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -8,6 +8,7 @@ import { paintSmallMap, smallMap } from "../matrix/small_map.js";
 import { say } from "../texts/say.js";
 import { meanEntropy, ofHead } from "../lesson/training.js";
 
+const frameMs = 500; // of the film
 const lineSize = { width: 300, height: 30, inset: 3 };
 
 export const trainingChapter = {
@@ -38,10 +39,22 @@ export const trainingChapter = {
     slider.addEventListener("input", () => show(slider.valueAsNumber));
     slider.addEventListener("change", () => app.go({ at: String(steps[slider.valueAsNumber]) }, { replace: true }));
     show(at);
+    const play = (i) => {
+      if (!slider.isConnected) return;
+      slider.value = String(i);
+      show(i);
+      if (i + 1 < steps.length) setTimeout(() => play(i + 1), frameMs);
+    };
     return element(
       "div",
       { class: "training" },
-      element("div", { class: "training-slider" }, slider, said),
+      element(
+        "div",
+        { class: "training-slider" },
+        buttonElement(`▶ ${say("training.play")}`, () => play(0)),
+        slider,
+        said,
+      ),
       views.map(({ root }) => root),
     );
   },

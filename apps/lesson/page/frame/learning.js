@@ -44,8 +44,8 @@ export function learningOf(app, moved) {
     let [before, now] = [Infinity, Infinity];
     while (goesOn()) {
       [before, now] = [now, await new Promise(requestAnimationFrame)];
-      const { steps, descent } = lesson.learning;
-      const isNew = steps === descent.points.length - 1;
+      const { descent } = lesson;
+      const isNew = lesson.learning.steps === descent.points.length - 1;
       if (isNew && !lesson.start.practice && (learner || now - before > longestOnPage)) {
         learner ??= await learnerBeside(descent, rate);
         await learner.step();
@@ -90,21 +90,21 @@ export function learningOf(app, moved) {
     on: { change: () => app.go({ rate: String(roundedRate(10 ** slider.valueAsNumber)), learn: null }, { replace: true }) },
   });
   const curveOf = (name, key) => {
-    const { steps, descent: { points } } = lesson.learning;
+    const { learning: { steps }, descent: { points } } = lesson;
     const line = sparkline([...points.keys()], points.map((point) => point[key]), { isLogarithmic: false });
     line.markAt(steps);
     return element("div", { class: "curve" }, element("span", { text: `${name} ${shortNumber(points[steps][key])}` }), line.root);
   };
   const show = () => {
-    const { steps, descent } = lesson.learning;
+    const { steps } = lesson.learning;
     stepButton.disabled = isRunning() || steps >= most;
     runButton.disabled = steps >= most;
     startButton.disabled = steps === 0;
     runButton.textContent = isRunning() ? `■ ${say("learning.stop")}` : `▶ ${say("learning.run")}`;
-    scrub.max = String(descent.points.length - 1);
+    scrub.max = String(lesson.descent.points.length - 1);
     scrub.value = String(steps);
     scrub.setAttribute("aria-valuetext", String(steps));
-    told.textContent = toldOf(lesson.learning, by);
+    told.textContent = toldOf(lesson, by);
     curve.replaceChildren(curveOf("ℓ", "loss"), curveOf("‖dW‖", "norm"));
   };
   const root = sectionElement(
@@ -126,7 +126,7 @@ export function learningOf(app, moved) {
 }
 
 // What the last step did, beside what its gradient said.
-function toldOf({ steps, descent: { points } }, by) {
+function toldOf({ learning: { steps }, descent: { points } }, by) {
   const predicted = shortNumber(points[Math.max(0, steps - 1)].fall);
   if (steps === 0) return say("learning.before", { predicted, by });
   const [before, after] = [points[steps - 1].loss, points[steps].loss];

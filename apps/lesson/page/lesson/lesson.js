@@ -1,5 +1,6 @@
 // The state of the page: the document, the tape as it is now, and where one stands.
 import { Anatomy } from "./anatomy.js";
+import { Descent } from "../tape/descent.js";
 import { Expression } from "../ops/expression.js";
 import { Forms } from "../tape/forms.js";
 import { cellIn, gridOf, indexIn } from "./looks.js";
@@ -28,8 +29,9 @@ export class Lesson {
     this.placesOf = new Map();
     this.coveredOnStage = null;
     this.planted = null; // the name of a mistake
-    this.start = null; // {tape, descent, …}: where learning begins, see retape.js
-    this.learning = null; // {steps, most, rate, descent}
+    this.start = null; // {tape, practice, …}: where learning begins, see retape.js
+    this.learning = null; // {steps, most, rate, tape}
+    this.learned = null; // {first, move, …}: the tape of step 0, and what a step is
     this.begin = beginOf(document, this.layers);
     /** @type {State} */
     this.state = { ...this.begin, zoom: "fit" };
@@ -61,6 +63,13 @@ export class Lesson {
 
   get layer() {
     return this.chapters.layer;
+  }
+
+  // The steps of learning, from when somebody asks for them.
+  get descent() {
+    const { learned } = this;
+    learned.descent ??= new Descent(learned.first, learned.move);
+    return learned.descent;
   }
 
   get heads() {

@@ -67,11 +67,12 @@ class Matrix {
     this.hue = part.hue ?? "signed";
     this.family = part.family;
     this.largestOfRows = [];
+    this.rounding = isGradient ? roundingOf(lesson) : 0;
     this.scaledWith = []; // the matrices of the step that have the same scale
     this.largest = largestMagnitude(this.dataShown(), grid);
     // What gets the full colour; more where this is drawn on one scale with others.
     this.size = this.largest;
-    if (isGradient && this.size > 0) this.size = Math.max(this.size, 10 * roundingOf(lesson));
+    if (isGradient && this.size > 0) this.size = Math.max(this.size, 10 * this.rounding);
     this.title = say("matrix.title", {
       name: symbolText(part.symbol),
       rows: grid.rows,
@@ -156,14 +157,19 @@ class Matrix {
   isRounding(row, column) {
     const x = Math.abs(this.number(row, column));
     if (this.hue !== "signed" || x === 0) return false;
-    if (this.isGradient && x <= roundingOf(this.lesson)) return true;
+    if (this.isGradient && x <= this.rounding) return true;
     return x < 1e-14 * this.largestOfRow(row);
   }
 
   largestOfRow(row) {
-    this.largestOfRows[row] ??= Array.from({ length: this.grid.columns }, (_, column) => Math.abs(this.number(row, column)))
-      .filter(Number.isFinite)
-      .reduce((a, b) => Math.max(a, b), 0);
+    if (this.largestOfRows[row] === undefined) {
+      let largest = 0;
+      for (let column = 0; column < this.grid.columns; column++) {
+        const x = Math.abs(this.number(row, column));
+        if (x > largest && x < Infinity) largest = x;
+      }
+      this.largestOfRows[row] = largest;
+    }
     return this.largestOfRows[row];
   }
 
@@ -175,7 +181,7 @@ class Matrix {
   // The exponent of the power of ten that cells leave out; 0 where shortNumber needs none.
   get exponent() {
     const { largest } = this;
-    if (this.isGradient && largest <= roundingOf(this.lesson)) return 0;
+    if (this.isGradient && largest <= this.rounding) return 0;
     if (!(largest > 0) || (largest >= plain.from && largest < plain.below)) return 0;
     return Math.max(Math.floor(Math.log10(largest)), plain.leastExponent);
   }

@@ -1,6 +1,6 @@
 // The tape that a state asks for: a form of the model, then switches, edits, and a planted mistake.
 import { mistakeOfCase } from "../chapters/detective.js";
-import { adamStep, Descent, gradientStep, mostSteps, usualRate, withParameters } from "../tape/descent.js";
+import { adamStep, gradientStep, mostSteps, usualRate, withParameters } from "../tape/descent.js";
 import { mistakes } from "../tape/mistakes.js";
 import { applySettings } from "../tape/settings.js";
 import { practiceOf } from "./practice.js";
@@ -18,7 +18,7 @@ export function retaped(lesson) {
   const key = JSON.stringify(namesOfStart.map((name) => state[name]));
   if (lesson.start?.key !== key || lesson.start.engineTape !== lesson.engineTape) {
     if (lesson.rightTape?.document !== lesson.engineTape.document) lesson.useTape(lesson.engineTape);
-    lesson.start = { key, engineTape: lesson.engineTape, tape: startOf(lesson), descent: null };
+    lesson.start = { key, engineTape: lesson.engineTape, tape: startOf(lesson) };
   }
   const { start } = lesson;
   const mistake = state.case
@@ -28,9 +28,9 @@ export function retaped(lesson) {
   // With a mistake the model learns by the wrong gradients.
   const plant = (tape) => (mistake ? mistake.plant(tape, state.layer) : tape);
   lesson.learning = learningOf(lesson, plant);
-  const { steps = 0, descent } = lesson.learning ?? {};
-  const learned = descent?.tapeAt(steps);
-  const after = (tape) => (steps > 0 ? withParameters(tape, descent.points[steps].parameters) : tape);
+  const steps = lesson.learning?.steps ?? 0;
+  const learned = steps > 0 ? lesson.descent.tapeAt(steps) : lesson.learned?.first;
+  const after = (tape) => (steps > 0 ? withParameters(tape, lesson.descent.points[steps].parameters) : tape);
   const right = start.practice || mistake ? after(start.tape) : learned ?? start.tape;
   if (lesson.learning) lesson.learning.tape = learned;
   lesson.useTape(mistake ? plant(right) : right, right);
@@ -64,9 +64,8 @@ function learningOf(lesson, plant) {
   if (lesson.learned?.key !== key || lesson.learned.engineTape !== engineTape) {
     const practice = optimizer ? practiceOf(lesson) : null;
     const move = optimizer ? adamStep(rate, optimizer) : gradientStep(rate);
-    lesson.learned = { key, engineTape, practice, descent: new Descent(plant(practice ?? start.tape), move) };
+    lesson.learned = { key, engineTape, practice, first: plant(practice ?? start.tape), move };
   }
-  const { practice, descent } = lesson.learned;
-  Object.assign(start, { practice, descent });
-  return { steps, most, rate, descent };
+  start.practice = lesson.learned.practice;
+  return { steps, most, rate };
 }

@@ -51,7 +51,7 @@ export class HeatMap {
       element("div", { class: "sheet" }, this.base, this.marks, this.gridElement),
     );
     this.marked = { chosen: null, lit: [], fed: [] };
-    this.paint = this.paint.bind(this);
+    this.paintCells = this.paintCells.bind(this);
     this.paintMarked = this.paintMarked.bind(this);
     this.scrollToCell = this.scrollToCell.bind(this);
     this.moveCell({ row: 0, column: 0 });
@@ -101,24 +101,30 @@ export class HeatMap {
     this.matrix = matrix;
     this.gridElement.setAttribute("aria-label", matrix.title);
     this.gridElement.dataset.value = matrix.value;
-    beforeNextFrame(this.root, this.paint);
+    beforeNextFrame(this.root, this.paintCells);
     this.moveCell({ row: 0, column: 0 }); // what is chosen is marked afterwards
   }
 
   paint() {
+    const context = this.base.getContext("2d");
+    context.clearRect(0, 0, this.width, this.height);
+    this.paintNames(context);
+    this.paintCells();
+  }
+
+  paintCells() {
     const { matrix, cellWidth, cellHeight, left, top } = this;
     const { rows, columns } = matrix.grid;
     const context = this.base.getContext("2d");
-    context.clearRect(0, 0, this.width, this.height);
-    context.imageSmoothingEnabled = false;
     const across = columns * cellWidth;
     const down = rows * cellHeight;
+    context.clearRect(left - 1, top - 1, across + 2, down + 2);
+    context.imageSmoothingEnabled = false;
     context.drawImage(this.pixels(), left, top, across, down);
     if (cellWidth > 14 && cellHeight > 10) this.paintGaps(context, across, down);
     this.paintLines(context);
     const font = this.numberFont();
     if (font) this.paintNumbers(context, font);
-    this.paintNames(context);
   }
 
   // The matrix with one pixel for a cell.

@@ -80,11 +80,12 @@ function moved(tape, changeOf) {
       const { shape, data } = tape.values[value];
       const slopes = tape.values[gradient].data;
       const change = changeOf(name, data.length);
-      const now = data.map((x, i) => {
+      const now = new Float64Array(data.length);
+      for (let i = 0; i < data.length; i++) {
         const by = change(slopes[i], i);
         fall += slopes[i] * by;
-        return x - by;
-      });
+        now[i] = data[i] - by;
+      }
       return [name, { shape, data: now }];
     }),
   );
@@ -118,7 +119,8 @@ export function usualRate(tape) {
 function squareOfGradients(tape) {
   let sum = 0;
   for (const { gradient } of parametersOf(tape)) {
-    for (const x of tape.values[gradient].data) sum += x * x;
+    const { data } = tape.values[gradient];
+    for (let i = 0; i < data.length; i++) sum += data[i] * data[i];
   }
   return sum;
 }

@@ -256,13 +256,13 @@ def test_a_token_is_chosen_in_the_opening_and_a_prompt_that_does_not_fit_is_left
 
 
 # Steps of gradient descent by hand: every number moves against its gradient, and every chapter follows.
-LEARNING = """return {
+LEARNING = """const { lesson } = document.getElementById("lesson").app;
+return {
   told: document.querySelector(".learning [role=status]")?.textContent ?? null,
   note: document.querySelector(".learning-note")?.textContent ?? "",
-  loss: document.getElementById("lesson").app.lesson.tape.loss(),
-  losses: document.getElementById("lesson").app.lesson.learning?.descent.points.map(({ loss }) => loss) ?? [],
+  loss: lesson.tape.loss(),
+  losses: lesson.learning ? lesson.descent.points.map(({ loss }) => loss) : [],
 };"""
-
 
 def test_a_small_step_lowers_the_loss_as_its_gradient_says():
     for lesson in (engine.three_words(), engine.decoder()):

@@ -114,7 +114,7 @@ def test_it_plays_once_by_itself_and_stands_still_for_who_wants_no_motion():
 
 def test_it_learns_a_step_a_frame_and_a_step_costs_a_step():
     page = Page(engine.three_words(), step="opening", scene="learn")
-    browser.script("window.descent = document.getElementById('lesson').app.lesson.start.descent")
+    browser.script("window.descent = document.getElementById('lesson').app.lesson.descent")
     browser.script(PRESS, "one step")
     expect("from 16 % to 21 %" in shown()["said"], shown()["said"])
     browser.script(PRESS, "it learns")
@@ -128,9 +128,9 @@ def test_it_learns_a_step_a_frame_and_a_step_costs_a_step():
     expect(browser.comes_true("document.getElementById('lesson').app.lesson.learning.steps === 300"), "it ends early")
     end = shown()
     expect("95 %" in end["said"], f"after 300 steps: {end['said']}")
-    [same, points, losses] = browser.script("""const { start } = document.getElementById('lesson').app.lesson;
-        const losses = start.descent.points.map(({ loss }) => loss);
-        return [start.descent === window.descent, losses.length, [losses[0], losses.at(-1)]];""")
+    [same, points, losses] = browser.script("""const { descent } = document.getElementById('lesson').app.lesson;
+        const losses = descent.points.map(({ loss }) => loss);
+        return [descent === window.descent, losses.length, [losses[0], losses.at(-1)]];""")
     expect_equal([same, points], [True, 301], "steps that were made")
     expect(math.isclose(losses[1], 0.0843356, rel_tol=1e-5), f"the losses are {losses}")
     browser.script("""const scrub = document.querySelector(".learning [type=range]");
@@ -143,14 +143,14 @@ def test_it_learns_a_step_a_frame_and_a_step_costs_a_step():
 
 def test_steps_longer_than_a_frame_are_made_beside_the_page_and_are_the_same():
     page = Page(engine.decoder(), step="opening", scene="learn", learn="8")
-    losses = "document.getElementById('lesson').app.lesson.start.descent.points.map(({ loss }) => loss)"
+    losses = "document.getElementById('lesson').app.lesson.descent.points.map(({ loss }) => loss)"
     wanted = browser.script(f"return {losses}")
     browser.leave()
     page = Page(engine.decoder(), step="opening", scene="learn", learn="1")
     browser.script("""window.workers = 0;
         const Before = window.Worker;
         window.Worker = class extends Before { constructor(...given) { super(...given); window.workers++; } };
-        const { descent } = document.getElementById("lesson").app.lesson.start;
+        const { descent } = document.getElementById("lesson").app.lesson;
         const tapeAt = descent.tapeAt.bind(descent);
         descent.tapeAt = (steps) => {
           for (const end = performance.now() + 100; performance.now() < end;);

@@ -12,7 +12,7 @@ from report import expect, expect_equal
 
 STEPS = 60
 STATE = """const { lesson } = document.getElementById("lesson").app;
-  const { descent, steps } = lesson.learning;
+  const { descent, learning: { steps } } = lesson;
   return { losses: descent.points.map(({ loss }) => loss), norms: descent.points.map(({ norm }) => norm), steps,
            right: [...document.querySelectorAll(".questions output.good")].length,
            all: document.querySelectorAll(".questions output").length,
@@ -86,7 +86,7 @@ def test_it_learns_from_nothing_and_sees_where_to_look():
     expect_equal(browser.script(STATE)["steps"], 0, "at the start again")
     browser.leave()
     page = Page(lesson(), step="practice")
-    browser.script("""const { descent } = document.getElementById("lesson").app.lesson.start;
+    browser.script("""const { descent } = document.getElementById("lesson").app.lesson;
         const tapeAt = descent.tapeAt.bind(descent);
         descent.tapeAt = (steps) => {
           for (const end = performance.now() + 100; performance.now() < end;);

@@ -70,6 +70,14 @@ def test_the_slider_shows_the_history_of_the_document():
     expect(first != last, "the maps of the first and the last step are the same")
     by_share = [red for _, red in sorted(zip(shares, first[0]))]
     expect(by_share == sorted(by_share, reverse=True), "a larger share is not further from the paper's colour")
+    browser.script("""
+        const said = document.querySelector("#training-step ~ output");
+        window.seen = [];
+        new MutationObserver(() => window.seen.push(said.textContent)).observe(said, { childList: true });
+        document.querySelector(".training-slider button").click();""")
+    browser.wait_for("const ask = () => window.seen.length === arguments[0] ? done() : setTimeout(ask, 50); ask();",
+                     len(history))
+    expect_equal(browser.script("return window.seen"), [shown["said"] for shown in seen], "the film")
     browser.leave()
     Page(lesson, step="training", at=history[1]["step"])
     said = browser.script("return document.querySelector('.training output').textContent")
