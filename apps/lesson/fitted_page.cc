@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/lesson/document.h"
 #include "apps/lesson/page.h"
+#include "framework/core/each_of.h"
 
 namespace qkv {
 namespace {
@@ -16,41 +17,21 @@ constexpr int64_t kMaxComputedBytes = 400000;
 constexpr int64_t kMinFramesWithParameters = 4;  // fewer frames than these show no history
 constexpr int64_t kBase64Bytes = 16;             // of 3 numbers in f32, in base64
 
-// As many of the frames as take at most `most_bytes`; none, if not two of them.
-std::vector<LessonFrame> thinned(const std::vector<LessonFrame>& frames, const Recording& recording,
-                                 int64_t most_bytes) {
-  const int64_t most_numbers = most_bytes * 3 / kBase64Bytes;
-  std::vector<LessonFrame> kept;
-  for (const size_t i : spread_frames(frames.size(), recording, most_numbers)) {
-    kept.push_back(frames[i]);
-  }
-  int64_t numbers = 0;
-  for (const LessonFrame& frame : kept) {
-    for (const auto& [layer, weights] : frame.weights) numbers += weights.size();
-  }
-  if (numbers > most_numbers) kept.clear();
-  return kept;
-}
-
-// So many of them as have room for their parameters, too; or all, without.
-std::vector<LessonFrame> with_parameters(std::vector<LessonFrame> frames, int64_t most_bytes) {
-  if (frames.empty() || frames.front().parameters.empty()) return frames;
-  int64_t numbers = 0;
-  for (const auto& [name, x] : frames.front().parameters) numbers += x.size();
-  for (const auto& [layer, weights] : frames.front().weights) numbers += weights.size();
-  const int64_t fit = most_bytes * 3 / kBase64Bytes / numbers;
-  const auto count = std::ssize(frames);
-  if (fit < kMinFramesWithParameters && fit < count) {
+// The frames that take at most `most_bytes`, and their parameters where enough of these fit as
+// well; none, if not two of them fit.
+std::vector<LessonFrame> fitting(std::vector<LessonFrame> frames, int64_t most_bytes,
+                                 bool with_parameters) {
+  if (frames.empty()) return {};
+  const auto fit_of = [&](int64_t numbers) { return most_bytes * 3 / kBase64Bytes / numbers; };
+  int64_t numbers = weights_in(frames[0]);
+  for (const auto& [name, x] : frames[0].parameters) numbers += x.size();
+  int64_t fit = fit_of(numbers);
+  if (!with_parameters || fit < std::min(kMinFramesWithParameters, std::ssize(frames))) {
     for (LessonFrame& frame : frames) frame.parameters.clear();
-    return frames;
+    fit = fit_of(weights_in(frames[0]));
   }
-  std::vector<LessonFrame> kept;
-  const int64_t most = std::min<int64_t>(fit, count);
-  for (int64_t i = 0; i < most; ++i) {
-    const int64_t at = most == 1 ? 0 : i * (count - 1) / (most - 1);
-    kept.push_back(frames[static_cast<size_t>(at)]);
-  }
-  return kept;
+  if (fit < 2) return {};
+  return each_of(spread(frames.size(), fit), [&](size_t i) { return frames[i]; });
 }
 
 }  // namespace
@@ -75,12 +56,7 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
   if (lesson.has_forms) {
     variants = variants_document(lesson, recording.part, std::min(share, kMaxVariantBytes));
   }
-  lesson.history = thinned(whole_lesson.history, recording, share);
-  if (recording.part.empty()) {
-    lesson.history = with_parameters(std::move(lesson.history), share);
-  } else {
-    for (LessonFrame& frame : lesson.history) frame.parameters.clear();
-  }
+  lesson.history = fitting(whole_lesson.history, share, recording.part.empty());
   if (tell && lesson.history.size() < whole_lesson.steps_of_history) {
     tell(absl::StrCat("the page has room for ", lesson.history.size(), " of ",
                       whole_lesson.steps_of_history,

@@ -242,13 +242,14 @@ LessonFrame frame_of(const Recording& recording, int64_t step) {
   return frame;
 }
 
-std::vector<size_t> spread_frames(size_t count, const Recording& recording, int64_t most_numbers) {
+int64_t weights_in(const LessonFrame& frame) {
   int64_t numbers = 1;
-  for (const std::string& layer : recording.attention_layers()) {
-    numbers += recording.weights_of(layer).size();
-  }
-  const auto fit = static_cast<size_t>(std::max<int64_t>(2, most_numbers / numbers));
-  const size_t kept = std::min(count, fit);
+  for (const auto& [layer, weights] : frame.weights) numbers += weights.size();
+  return numbers;
+}
+
+std::vector<size_t> spread(size_t count, int64_t most) {
+  const size_t kept = std::min(count, static_cast<size_t>(std::max<int64_t>(2, most)));
   std::vector<size_t> spread;
   for (size_t i = 0; i < kept; ++i) {
     spread.push_back(kept == 1 ? 0 : i * (count - 1) / (kept - 1));

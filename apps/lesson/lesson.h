@@ -83,8 +83,10 @@ std::string part_of_parameter(const std::string& name);
 
 LessonFrame frame_of(const Recording& recording, int64_t step);
 
-// Which of `count` frames like this recording to make: the first, the last and others evenly
-// between them, so few that their weights have at most `most_numbers`; but two at least.
-std::vector<size_t> spread_frames(size_t count, const Recording& recording, int64_t most_numbers);
+int64_t weights_in(const LessonFrame& frame);  // of attention: their numbers, and 1
+
+// At most `most` of `count` frames, and two at least: the first, the last and others evenly
+// between.
+std::vector<size_t> spread(size_t count, int64_t most);
 
 }  // namespace qkv

@@ -204,7 +204,7 @@ void add_history(const std::string& run, const Recording& recording,
   const Model untrained = make_model(lesson.config, lesson.model.data());
   std::vector<LessonFrame>& frames = lesson.history;
   frames = {frame_of(record(untrained, lesson.batch, lesson.form()), /*step=*/0)};
-  const std::vector<size_t> chosen = spread_frames(paths.size(), recording, most);
+  const std::vector<size_t> chosen = spread(paths.size(), most / weights_in(frames[0]));
   for (const size_t i : chosen) {
     progress(absl::StrCat("reading ", paths[i]));
     absl::StatusOr<LessonFrame> frame = frame_at(paths[i], lesson);

@@ -288,15 +288,11 @@ TEST(HistoryTest, AFrameHasTheWeightsAndHowLargeTheGradientsAre) {
 }
 
 TEST(HistoryTest, FramesAreThinnedEvenly) {
-  const Recording recording = record(three_words());  // whose weights are 18 numbers
-  const auto steps = [&](size_t count, int64_t most) {
-    return spread_frames(count, recording, most);
-  };
-  EXPECT_EQ(steps(11, 1000).size(), 11u);
-  EXPECT_EQ(steps(11, 60), (std::vector<size_t>{0, 5, 10}));
-  EXPECT_EQ(steps(11, 1), (std::vector<size_t>{0, 10}));
-  EXPECT_EQ(steps(1, 1), std::vector<size_t>{0});
-  EXPECT_TRUE(steps(0, 1000).empty());
+  EXPECT_EQ(spread(11, 1000).size(), 11u);
+  EXPECT_EQ(spread(11, 3), (std::vector<size_t>{0, 5, 10}));
+  EXPECT_EQ(spread(11, 1), (std::vector<size_t>{0, 10}));
+  EXPECT_EQ(spread(1, 1), std::vector<size_t>{0});
+  EXPECT_TRUE(spread(0, 1000).empty());
 }
 
 }  // namespace
