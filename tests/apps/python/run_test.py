@@ -3,7 +3,9 @@
 import contextlib
 import io
 import json
+import os
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -122,6 +124,12 @@ class TraceTest(TrainedRun):
         self.assertIn("blocks.0.attention.query.weight", trace.names())
         self.assertEqual((len(trace), list(trace)), (len(trace.names()), trace.names()))
         self.assertEqual(trace["loss"].item(), trace.loss)
+
+    def test_a_trace_that_memory_has_no_room_for_is_refused(self):
+        run = self.loaded()
+        with unittest.mock.patch.dict(os.environ, QKV_MEMORY="10000"):
+            with self.assertRaisesRegex(qkv.Error, "all numbers of this model .* are available"):
+                run.trace("012=")
 
     def test_a_gradient_is_that_of_the_loss(self):
         run = self.loaded()
