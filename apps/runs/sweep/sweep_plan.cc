@@ -189,8 +189,6 @@ class Planner {
                                  " on: the last one would be above ", kMost));
       return;
     }
-    // A sweep compares what its runs reach; a film of each would take five times the disk.
-    if (config.train.checkpoint_interval < 0) config.train.checkpoint_interval = 0;
     const std::vector<Field> fields = config_fields(config);
     std::vector<std::string> names;
     combination.values.clear();
