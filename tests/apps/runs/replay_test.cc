@@ -294,7 +294,7 @@ TEST_F(ReplayTest, TheElementsThatFeedTheBadOneAreThoseThatTheOpReads) {
 }
 
 TEST_F(ReplayTest, WeightsThatGrewAreListedWithTheirRate) {
-  EXPECT_EQ(train({"optimizer.learning_rate=1e3"}).exit_status, 1);
+  EXPECT_EQ(train({"optimizer.learning_rate=1e3", "train.checkpoint_interval=0"}).exit_status, 1);
   const json found = replay();
   ASSERT_FALSE(found["growth"].empty());
   const json& fastest = found["growth"][0];
