@@ -175,6 +175,9 @@ Json meta_of(const Recording& recording, const Lesson& lesson) {
                {"config", to_toml(lesson.config)}, {"vocabulary", lesson.vocabulary}};
   meta["layers"] = recording.attention_layers();
   meta["loss"] = recording.whole_loss;
+  if (!lesson.answers.empty()) meta["answers"] = lesson.answers;
+  const std::vector<std::string>& answers =
+      lesson.answers.empty() ? lesson.vocabulary : lesson.answers;
   if (!recording.part.empty()) meta["part"] = recording.part;
   if (!lesson.untrained.empty()) meta["untrained"] = lesson.untrained;
   meta["begin"] = {{"layer", lesson.layer},
@@ -186,9 +189,10 @@ Json meta_of(const Recording& recording, const Lesson& lesson) {
   for (const TapeValue& value : recording.tape.values) {
     const Array& array = value.tensor.array();
     if (value.computed || value.parameter || array.dtype() != DType::i64) continue;
-    for (const char* name : {"tokens", "source", "target", "targets"}) {
+    for (const char* name : {"tokens", "source", "target"}) {
       if (value.name == name) meta["texts"][name] = texts_of(array, lesson.vocabulary);
     }
+    if (value.name == "targets") meta["texts"]["targets"] = texts_of(array, answers);
   }
   return meta;
 }

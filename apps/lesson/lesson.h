@@ -27,9 +27,10 @@ struct LessonFrame {
 
 // A model, one example that it reads, and where to begin to look at it.
 struct Lesson {
-  Config config;                        // whose precision is f64
-  std::vector<std::string> vocabulary;  // of a model of images: the names of their classes
-  int64_t step = 0;                     // of training; 0: it has had none
+  Config config;                          // whose precision is f64
+  std::vector<std::string> vocabulary;    // of a model of images: the names of their classes
+  std::vector<std::string> answers = {};  // the names of classes, where they are no tokens
+  int64_t step = 0;                       // of training; 0: it has had none
   Model model;
   Batch batch;  // of one row
   // With which the page can train the model: questions, and those without targets are not learned.

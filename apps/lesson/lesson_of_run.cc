@@ -190,6 +190,7 @@ absl::StatusOr<Lesson> lesson_of_run(LoadedRun run, const RunExample& example,
   const Checkpoint& checkpoint = loaded->run.checkpoint;
   return Lesson{.config = checkpoint.config,
                 .vocabulary = checkpoint.vocabulary.names(),
+                .answers = checkpoint.class_names,
                 .step = checkpoint.state.step,
                 .model = std::move(loaded->model),
                 .batch = *std::move(batch)};

@@ -1,6 +1,6 @@
 // The vectors of tokens or patches, and what is added for their positions.
 import { sharePart, sharesOfUses } from "./ledgers.js";
-import { ofQuantity, sequencePart } from "./parts.js";
+import { linearShown, ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
 import { areEqual, hasZeroRow } from "../lesson/premises.js";
 import { embeddingBehind } from "../lesson/sequences.js";
 
@@ -18,42 +18,45 @@ export const embeddingChapter = {
     if (embedded === undefined) return null;
     const hasSum = positions !== undefined && input !== undefined && input !== embedded;
     const places = queries.map((_, i) => String(i));
-    const table = tableOf(anatomy, stack, vocabulary);
+    const hasClass = anatomy.at("class_token") !== undefined;
+    const made = hasClass ? "A [t ≥ 1]" : anatomy.at("pixels") === undefined ? "A [t]" : "A";
+    const table = tableOf(anatomy, stack, vocabulary, made);
+    const patches = patchesOf(anatomy, embedded, queries.slice(hasClass ? 1 : 0), made);
+    const classToken = sequencePart("c", anatomy.at("class_token"), null, "w");
+    const before = [...(patches?.parts ?? []), ...(hasClass ? [classToken] : [])];
     const stream = [
       ...(table ? [table.part] : []),
       sequencePart("A", embedded, queries),
       ...(hasSum ? [sequencePart("e", positions, places, "e"), sequencePart("X_{in}", input, queries)] : []),
     ];
-    const isPicture = anatomy.at("patch_embedding.weight") !== undefined;
-    const hasClass = anatomy.at("class_token") !== undefined;
     return {
       texts: hasSum ? "embedding" : "embedding_alone",
-      picture: anatomy.at("pixels") !== undefined && stack !== "decoder.",
+      picture: patches !== null,
       table: table?.gradient,
-      layout: { kind: "stack", parts: [...patchParts(anatomy), ...ofQuantity("stream", stream)] },
+      layout: { kind: "stack", parts: [...before, ...ofQuantity("stream", stream)] },
       forward: [
         ...(hasClass ? ["A [0] = c"] : []),
-        isPicture ? "A [t] = W_E patch_t + b_E" : "A [t] = W_E [token_t]",
+        patches?.forward ?? `${made} = W_E [token_t]`,
         ...(hasSum ? ["X_{in} = A + e"] : []),
-      ],
+      ].flat(),
       backward: [
         ...(hasSum ? ["dA = dX_{in}"] : []),
         ...(hasSum && anatomy.gradient(positions) !== undefined ? ["de = dX_{in}"] : []),
         ...(hasClass ? ["dc = dA [0]"] : []),
-        isPicture ? "dW_E = Σ_t dA [t] patch_t^T" : (table?.rule ?? []),
+        patches?.backward ?? table?.rule ?? [],
       ].flat(),
     };
   },
 };
 
 // The table of tokens, {part, gradient, rule}, or null. Before an encoder it has the gradient of that use alone.
-function tableOf(anatomy, stack, vocabulary) {
+function tableOf(anatomy, stack, vocabulary, made) {
   const table = anatomy.at("token_embedding.weight");
   if (table === undefined) return null;
   const part = sequencePart("W_E", table, vocabulary, "w");
   const embedding = embeddingBehind(anatomy, anatomy.at(`${stack}embedded`));
   const shares = sharesOfUses(anatomy, table);
-  const sum = "Σ_{t: token_t = v} dA [t]";
+  const sum = `Σ_{t: token_t = v} d${made}`;
   if (stack === "encoder." && shares.length > 1) {
     const { value } = shares.find(({ op }) => op === embedding);
     const gradientPart = sharePart(anatomy, { symbol: "W_{E}", path: "enc", x: table, value, rowNames: vocabulary });
@@ -64,13 +67,14 @@ function tableOf(anatomy, stack, vocabulary) {
   return { part, gradient: "dW_E", rule: `dW_E [v] = ${sum}${further.join("")}` };
 }
 
-// What makes vectors of a picture's patches, and the class token before these or before tokens.
-function patchParts(anatomy) {
-  const weight = anatomy.at("patch_embedding.weight");
-  const parts = [
-    sequencePart("W_E", weight, null, "w"),
-    sequencePart("b_E", anatomy.at("patch_embedding.bias"), null, "w"),
-    sequencePart("c", anatomy.at("class_token"), null, "w"),
-  ];
-  return parts.filter(({ value }) => value !== undefined);
+// The linear map that makes vectors of a picture's patches, {parts, forward, backward}, or null.
+function patchesOf(anatomy, embedded, rowNames, made) {
+  const op = embeddingBehind(anatomy, embedded);
+  if (op?.op !== "linear") return null;
+  const [x, weight, bias] = op.inputs;
+  anatomy.call(x, "I");
+  const pixels = { ...sequencePart("I", x, rowNames), noGradient: true };
+  const map = partsOfLinear({ weight, bias }, "_I");
+  const { forward, backward } = linearShown(pixels, map, { symbol: made });
+  return { parts: [pixels, ...map], forward, backward: backward.slice(0, -1) };
 }

@@ -28,7 +28,7 @@ export const exercisesChapter = {
 // On the way back, one cell after the other, from the loss to the map of the queries.
 const stations = [
   { id: "loss", keys: ["dlogits"] },
-  { id: "logits", keys: ["dH"] },
+  { id: "logits", keys: ["dH", "dh", "dX_out"] },
   { id: "down", keys: ["dG"] },
   { id: "output", keys: ["dC"] },
   { id: "sum", keys: ["dP"] },

@@ -1,18 +1,27 @@
 // The feed-forward layer: up, an activation, down.
-import { shareThrough } from "./ledgers.js";
+import { ruleOfUses, shareThrough } from "./ledgers.js";
 import { linearShown, ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
 
 export const upChapter = {
   id: "up",
   questions: [{ key: "up.other_tokens" }],
-  step: (facts) =>
-    linearStep(facts, {
-      value: facts.layer.up,
-      source: facts.layer.norm === undefined ? "R" : "N",
-      letter: "1",
-      symbol: "U",
-    }),
+  step(facts) {
+    const { anatomy, layer } = facts;
+    const source = layer.norm === undefined ? "R" : "N";
+    const up = linearStep(facts, { value: layer.up, source, letter: "1", symbol: "U" });
+    const gate = gateOf(facts);
+    if (!up || gate === null) return up;
+    const gateStep = linearStep(facts, { value: gate, source, letter: "3", symbol: "U_3" });
+    const whole = layer.isNormLast || source === "R" ? [] : ruleOfUses(anatomy, { x: up.layout.left.value, symbol: source });
+    return [up, { ...gateStep, id: "gate", texts: "up", backward: [...gateStep.backward, ...whole] }];
+  },
 };
+
+// Of hidden = silu(gate) ∘ up, or null.
+function gateOf({ anatomy, layer: { hidden } }) {
+  const [first, second] = anatomy.op(hidden)?.op === "mul" ? anatomy.op(hidden).inputs : [];
+  return first === second ? null : anatomy.adopt(anatomy.op(first).inputs[0]);
+}
 
 const flatBelow = ["relu", "gelu", "silu"];
 
@@ -25,18 +34,18 @@ export const activationChapter = {
   step({ anatomy, layer, queries }) {
     const { up, hidden } = layer;
     const activation = hidden === undefined ? null : anatomy.maker(hidden);
-    if (up === undefined || activation?.inputs.length !== 1) return null;
-    return {
-      layout: {
-        kind: "stack",
-        parts: ofQuantity("activation", [
-          sequencePart("U", up, queries, "f"),
-          sequencePart("G", hidden, queries, "f"),
-        ]),
-      },
-      forward: [`G = ${activation.op}(U)`],
-      backward: [`dU = dG ∘ ${activation.op}'(U)`],
-    };
+    if (up === undefined || !activation) return null;
+    const gate = gateOf({ anatomy, layer });
+    const name = activation.attributes.tanh ? "gelu_tanh" : activation.op;
+    const rules =
+      gate !== null
+        ? { forward: "G = silu(U_3) ∘ U", backward: ["dU = dG ∘ silu(U_3)", "dU_3 = dG ∘ U ∘ silu'(U_3)"] }
+        : name === "mul"
+          ? { forward: "G = relu(U)^2", backward: "dU = 2 dG ∘ relu(U)" }
+          : { forward: `G = ${name}(U)`, backward: `dU = dG ∘ ${name}'(U)` };
+    const gateParts = gate === null ? [] : [sequencePart("U_3", gate, queries, "f")];
+    const parts = [...gateParts, sequencePart("U", up, queries, "f"), sequencePart("G", hidden, queries, "f")];
+    return { layout: { kind: "stack", parts: ofQuantity("activation", parts) }, ...rules };
   },
 };
 

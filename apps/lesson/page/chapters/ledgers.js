@@ -52,15 +52,15 @@ export const ledgerOfMemoryChapter = {
   id: "ledger_memory",
   questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
   // The memory is read by the keys and values of every layer of the decoder.
-  step({ anatomy, layer, keys }) {
-    const read = ownValue(layer, "k");
-    const linear = layer.isCross ? (anatomy.narrowLinearBehind(read) ?? anatomy.linearBehind(read)) : null;
-    const x = linear?.x;
+  step({ anatomy, layer, keys, document }) {
+    const x = layer.isCross ? anatomy.at("encoder.output") : undefined;
     const gradient = x === undefined ? undefined : anatomy.gradient(x);
     if (gradient === undefined || gradient === null) return null;
+    const readers = document.meta.layers.map((path) => anatomy.layer(path)).filter(({ isCross }) => isCross);
     const shares = addendsOf(anatomy.program, gradient).map((value) => {
-      const [, reader, number, use] = memoryReader.exec(anatomy.originOf(value)?.scope ?? "") ?? [];
-      return use && { letter: letters[use], number, value, made: ownValue(anatomy.layer(reader), letters[use]) };
+      const reader = readers.find((each) => pathOf(anatomy, value, each).use);
+      const letter = reader && letters[pathOf(anatomy, value, reader).use];
+      return reader && { letter, number: numberOfBlock(reader.path), value, made: ownValue(reader, letter) };
     });
     if (shares.length < 2 || shares.some((share) => !share)) return null;
     shares.reverse(); // as they were read
@@ -134,6 +134,19 @@ export function shareThrough(anatomy, { scope, path, symbol, x, rowNames }) {
   return shares.length < 2 || !own ? undefined : sharePart(anatomy, { symbol, path, x, value: own.value, rowNames });
 }
 
+export const pathsOfScope = { query: "q", key: "k", value: "v", up: "1", gate: "3" };
+
+// What comes past a sum, and through each other use of x: dX_in = dR + dX_in,norm. past: [symbol, the sum], if any
+export function ruleOfUses(anatomy, { x, symbol, past: [whole, sum] = [] }) {
+  const past = sum === undefined ? undefined : anatomy.gradient(sum);
+  const ways = sharesOfUses(anatomy, x).filter(({ value }) => value !== past);
+  const parts = ways.map(({ op }) => (/norm$/.test(op?.op ?? "") ? "norm" : pathsOfScope[op?.scope?.split(".").at(-1)]));
+  if (parts.includes(undefined)) return [];
+  const through = parts.map((part) => shareSymbol(symbol, part));
+  const isPast = ways.length < sharesOfUses(anatomy, x).length;
+  return [`d${symbol} = ${(isPast ? [whole, ...through] : through).join(" + ")}`];
+}
+
 // dX_q of X and q; dX_{enc,k} of X_{enc} and k.
 export function shareSymbol(symbol, path) {
   const below = /^(.*)_\{(.*)\}$/.exec(symbol);
@@ -159,4 +172,4 @@ function pathOf(anatomy, value, layer) {
   return { use: Object.keys(letters).find(isOf), scope };
 }
 
-const memoryReader = /^(.*blocks\.(\d+)\.cross_attention)\.(key|value)$/;
+export const numberOfBlock = (path) => /blocks\.(\d+)/.exec(path)?.[1];

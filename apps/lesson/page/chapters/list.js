@@ -19,16 +19,16 @@ import { activationChapter, downChapter, upChapter } from "./feed_forward.js";
 import { glanceChapter } from "./glance.js";
 import { graphChapter } from "./graph/view.js";
 import { ledgerChapter, ledgerOfInputChapter, ledgerOfMemoryChapter } from "./ledgers.js";
-import { logitsChapter, lossChapter } from "./loss.js";
+import { logitsChapter, lossChapter, poolChapter } from "./loss.js";
 import { finalNormChapter, normAfterChapter, normChapter, secondNormAfterChapter, secondNormChapter } from "./norms.js";
 import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
 import { openingChapter } from "./opening/view.js";
 import { practiceChapter } from "./practice.js";
 import { headsChapter, keyChapter, queryChapter, valueChapter } from "./projections.js";
 import { residualChapter, secondResidualChapter } from "./residuals.js";
-import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter, softmaxChapter } from "./scores.js";
+import { maskChapter, paddingOf, positionBiasChapter, scaleChapter, scoresChapter, softmaxChapter } from "./scores.js";
 import { trainingChapter } from "./training.js";
-import { sequenceNames, vocabularyNames } from "../lesson/sequences.js";
+import { answerNames, padToken, sequenceNames, vocabularyNames } from "../lesson/sequences.js";
 
 const groups = {
   model: [practiceChapter, openingChapter, glanceChapter],
@@ -44,6 +44,7 @@ const groups = {
     secondResidualChapter,
     secondNormAfterChapter,
     finalNormChapter,
+    poolChapter,
     logitsChapter,
     lossChapter,
   ],
@@ -60,9 +61,12 @@ const rulesOfStep = ({ forward = [], backward = [] }) => ({ forward: [forward].f
 export function stepsOf(document, anatomy, layerPath) {
   const layer = anatomy.layer(layerPath);
   const [, heads, rows, columns] = anatomy.shape(layer.weights);
-  const queries = sequenceNames(document, anatomy, { stack: layer.stack, rows });
+  const padding = paddingOf(anatomy, layer);
+  const withPadding = (names) => names.map((name, i) => (padding[i] ? padToken : name));
+  const own = sequenceNames(document, anatomy, { stack: layer.stack, rows });
   const source = { stack: "encoder.", rows: columns };
-  const keys = layer.isCross ? sequenceNames(document, anatomy, source) : queries;
+  const keys = withPadding(layer.isCross ? sequenceNames(document, anatomy, source) : own);
+  const queries = layer.isCross ? own : keys;
   const facts = {
     anatomy,
     layer,
@@ -71,6 +75,7 @@ export function stepsOf(document, anatomy, layerPath) {
     heads,
     width: anatomy.shape(layer.q)[3],
     vocabulary: vocabularyNames(document),
+    answers: answerNames(document),
     document,
   };
   const steps = allChapters.flatMap(({ step = () => ({}), ...chapter }) =>

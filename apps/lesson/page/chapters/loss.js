@@ -7,23 +7,23 @@ export const logitsChapter = {
   id: "logits",
   questions: [{ key: "logits.mixture" }],
   step(facts) {
-    const { anatomy, vocabulary } = facts;
-    const logits = anatomy.at("logits");
-    const linear = logits === undefined ? null : anatomy.linearBehind(logits);
+    const { anatomy, answers } = facts;
+    const { symbol, value, linear } = logitsOf(facts) ?? {};
     if (!linear || !isLastStack(facts)) return null;
-    const rowNames = logitRows(facts, logits);
+    const rowNames = logitRows(facts, value);
+    const left = poolOf(facts, linear.x) ? "h" : outputOf(facts).symbol;
     anatomy.adopt(linear.x);
-    const [weight, ...bias] = partsOfLinear(linear, "", { columnNames: vocabulary });
+    const [weight, ...bias] = partsOfLinear(linear, "", { columnNames: answers });
     const uses = sharesOfUses(anatomy, linear.weight);
     const own = uses.length > 1 && uses.find(({ op }) => op?.op === "linear"); // it is the table of tokens, too
     const share = own && {
       ...sharePart(anatomy, { symbol: "W", path: "logits", x: linear.weight, value: own.value, rowNames: null }),
       look: "weight",
       quantity: undefined,
-      columnNames: vocabulary,
+      columnNames: answers,
     };
-    const result = { ...sequencePart("logits", logits, rowNames, "p"), columnNames: vocabulary };
-    return linearShown(sequencePart("H", linear.x, rowNames), [{ ...weight, gradientPart: share }, ...bias], result);
+    const result = { ...sequencePart(symbol, value, rowNames, "p"), columnNames: answers };
+    return linearShown(sequencePart(left, linear.x, rowNames), [{ ...weight, gradientPart: share }, ...bias], result);
   },
 };
 
@@ -32,13 +32,14 @@ export const lossChapter = {
   hasExercises: true,
   questions: [{ key: "loss.zero_sums", holds: (lesson) => invariantHolds(lesson, "rows_of_logits") }],
   step(facts) {
-    const { anatomy, vocabulary, document } = facts;
+    const { anatomy, answers, document } = facts;
     const logits = anatomy.at("logits");
+    const { value: uncapped, cap } = logitsOf(facts) ?? {};
     const loss = anatomy.at("loss");
     const op = anatomy.program.ops.find((each) => each.op === "cross_entropy");
     if (logits === undefined || loss === undefined || !op || !isLastStack(facts)) return null;
     const rowNames = logitRows(facts, logits);
-    const part = { ...sequencePart("logits", logits, rowNames, "p"), columnNames: vocabulary };
+    const part = { ...sequencePart("logits", logits, rowNames, "p"), columnNames: answers };
     const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
     const [shares, apart] = ["softmax", "sub"].map(made);
     const inner = (symbol, value, hue) => ({
@@ -63,16 +64,72 @@ export const lossChapter = {
       layout: {
         kind: "stack",
         parts: [
+          ...(cap ? [{ ...part, symbol: "z", value: uncapped }] : []),
           part,
           ...within,
           ...(rowNames ? [losses] : []),
           { symbol: "ℓ", value: loss, look: "rows", family: "p" },
         ],
       },
-      forward: ["p = softmax(logits)", `ℓ = -Σ_${isPartial ? "{t: target}" : "t"} log p_{t,target} / n`],
-      backward: [isPartial ? "dlogits = (p - y) / n, 0 (no target)" : "dlogits = (p - y) / n"],
+      forward: [
+        ...(cap ? [`logits = ${cap} tanh(z / ${cap})`] : []),
+        "p = softmax(logits)",
+        `ℓ = -Σ_${isPartial ? "{t: target}" : "t"} log p_{t,target} / n`,
+      ],
+      backward: [
+        "dℓ = 1",
+        ...(rowNames ? ["dℓ_t = dℓ / n"] : []),
+        isPartial ? "dlogits = (p - y) / n, 0 (no target)" : "dlogits = (p - y) / n",
+        ...(cap ? [`dz = dlogits ∘ (1 - (logits / ${cap})^2)`] : []),
+      ],
       invariants: ["rows_of_logits"],
     };
+  },
+};
+
+// What the linear map of the last step gives, {symbol, value, linear}: the logits, or z before logits = c tanh(z / c).
+function logitsOf({ anatomy }) {
+  const logits = anatomy.at("logits");
+  if (logits === undefined) return null;
+  const last = anatomy.maker(logits);
+  const tanh = last?.op === "scale" ? anatomy.op(last.inputs[0]) : null;
+  if (tanh?.op !== "tanh") return { symbol: "logits", value: logits, linear: anatomy.linearBehind(logits) };
+  const value = anatomy.adopt(anatomy.op(tanh.inputs[0]).inputs[0]);
+  return { symbol: "z", value, linear: anatomy.linearBehind(value), cap: last.attributes.factor };
+}
+
+// What the last block gives, after a norm where one follows it: {symbol, value}.
+function outputOf({ anatomy, layer }) {
+  const value = anatomy.at(`${layer.stack}output`);
+  const isNormed = /norm$/.test(anatomy.maker(value)?.op ?? "") && !layer.isNormLast;
+  return { symbol: isNormed ? "H" : value === layer.blockOutput ? "X_{out}" : "X_{last}", value };
+}
+
+// How one row was made of all for a class, {op, shares: of the rows, where they are no constant}, or null.
+function poolOf({ anatomy }, x) {
+  const op = anatomy.maker(x);
+  const product = op?.op === "sum" ? anatomy.op(op.inputs[0]) : null;
+  if (product?.op === "mul") return { op: "sum", shares: anatomy.op(product.inputs[1]).inputs[0] };
+  return ["slice", "scale"].includes(op?.op) ? { op: op.op } : null;
+}
+
+export const poolChapter = {
+  id: "pool",
+  step(facts) {
+    const { anatomy, queries } = facts;
+    const x = logitsOf(facts)?.linear?.x;
+    const pool = x === undefined ? null : poolOf(facts, x);
+    if (!pool || !isLastStack(facts)) return null;
+    const { symbol, value } = outputOf(facts);
+    const rules = {
+      slice: { forward: `h = ${symbol} [0]`, backward: [`d${symbol} [0] = dh`, `d${symbol} [t ≥ 1] = 0`] },
+      scale: { forward: `h = colmean(${symbol})`, backward: `d${symbol} [t] = dh / T` },
+      sum: { forward: `h = s^T ${symbol}`, backward: `d${symbol} = s dh` },
+    }[pool.op];
+    const shares = { ...sequencePart("s", pool.shares, queries), look: "column" };
+    if (pool.shares !== undefined) anatomy.call(pool.shares, "s");
+    const parts = [sequencePart(symbol, value, queries), shares, sequencePart("h", anatomy.adopt(x), null)];
+    return { layout: { kind: "stack", parts: parts.filter((part) => part.value !== undefined) }, ...rules };
   },
 };
 

@@ -55,8 +55,9 @@ export const finalNormChapter = {
     const { anatomy, layer } = facts;
     const value = anatomy.at(`${layer.stack}output`);
     if (layer.isNormLast) return null; // it is that of the last block
+    const to = layer.stack === "encoder." ? "X_{enc}" : "H";
     const isOwn = anatomy.maker(value)?.inputs[0] === layer.blockOutput;
-    return normStepOf(facts, { value, from: isOwn ? "X_{out}" : "X_{last}", to: "H", letter: "_h" });
+    return normStepOf(facts, { value, from: isOwn ? "X_{out}" : "X_{last}", to, letter: "_h" });
   },
 };
 

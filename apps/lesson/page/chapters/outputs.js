@@ -10,8 +10,9 @@ export const sumChapter = {
     { key: "sum.who_adds" },
   ],
   step(facts) {
-    const { layer, queries, keys } = facts;
+    const { anatomy, layer, queries, keys, heads } = facts;
     const { weights } = partsOfScores(facts);
+    const next = anatomy.linearBehind(layer.output) ? "C" : "Y"; // as O, where there is one head
     return {
       layout: {
         kind: "product",
@@ -19,8 +20,8 @@ export const sumChapter = {
         top: [{ symbol: "V", value: layer.v, look: "head", family: "v", quantity: "values", rowNames: keys }],
         result: { symbol: "O", value: layer.heads, look: "map", family: "o", quantity: "values", rowNames: queries },
       },
-      forward: ["O = P V"],
-      backward: ["dP = dO V^T", "dV = P^T dO"],
+      forward: ["O = P V", ...(heads > 1 ? [] : [`${next} = O`])],
+      backward: [...(heads > 1 ? [] : [`dO = d${next}`]), "dP = dO V^T", "dV = P^T dO"],
       invariants: ["two_sums"],
     };
   },

@@ -1,5 +1,5 @@
 // Queries, keys and values: linear maps of a sequence, turned where positions are rotary, cut into heads.
-import { shareSymbol, shareThrough } from "./ledgers.js";
+import { numberOfBlock, pathsOfScope, shareSymbol, sharesOfUses, shareThrough } from "./ledgers.js";
 import { ofQuantity, ownValue, partsOfLinear, sequencePart } from "./parts.js";
 import { isZero } from "../lesson/premises.js";
 
@@ -41,14 +41,22 @@ function projectionOf({ anatomy, layer }, { symbol, letter }) {
   const [name, raw] = isRepeated ? [`${symbol}_g`, `${symbol}_{g,raw}`] : [symbol, `${symbol}_{raw}`];
   const [whole, ofHead] = layer.isCross && letter !== "q" ? ["X_{enc}", "X_{enc,h}"] : ["X", "X_{h}"];
   const source = narrow ? ofHead : whole;
-  return { letter, value, linear, isNarrow: Boolean(narrow), isRepeated, isRotated, name, made: isRotated ? raw : name, source };
+  const { scope } = linear ? anatomy.op(linear.output) : {};
+  const own = pathsOfScope[scope?.split(".").at(-1)] ?? letter; // that of the map, where several share it
+  const path = whole === "X" ? own : `${own},${numberOfBlock(layer.path)}`; // every layer reads the memory
+  const index = isRepeated ? "g" : "h"; // of a head, or of a group of heads
+  const ofOne = shareSymbol(source, `${path.replace(own, letter)},${index}`); // what comes back through it
+  const made = isRotated ? raw : name;
+  const isNarrow = Boolean(narrow);
+  return { letter, value, linear, scope, isNarrow, isRepeated, isRotated, name, made, source, path, index, ofOne };
 }
 
 // Q = X W_q; or Q = X_h W_q, with the columns X_h of X that are of this head.
 function projectionSteps(facts, projection) {
   const { anatomy, queries, keys } = facts;
   const { id, letter } = projection;
-  const { value, linear, isNarrow, isRepeated, isRotated, name, made, source } = projectionOf(facts, projection);
+  const found = projectionOf(facts, projection);
+  const { value, linear, isNarrow, isRepeated, isRotated, name, made, source } = found;
   if (!linear) return [];
   const rowNames = letter === "q" ? queries : keys;
   const result = { symbol: name, value, look: "head", family: letter, rowNames };
@@ -59,11 +67,10 @@ function projectionSteps(facts, projection) {
   const top = isNarrow
     ? partsOfLinear(linear, `_${letter}`, { cut: outOfHead }).map((part, i) => (i === 0 ? { ...part, look: "weightOfThree" } : part))
     : partsOfLinear(linear, `_${letter}`, { cut: anatomy.shape(value)[3] });
-  const { scope } = anatomy.op(linear.output);
-  const share = shareThrough(anatomy, { scope, path: letter, symbol: source, x: linear.x, rowNames });
+  const share = shareThrough(anatomy, { ...found, symbol: source, x: linear.x, rowNames });
   const headShare = {
     ...left,
-    symbol: shareSymbol(source, `${letter},h`),
+    symbol: found.ofOne,
     quantity: "stream",
     derived: "headShare",
     gradient: { ...before, value: anatomy.gradient(before.value), of: before.value },
@@ -76,8 +83,9 @@ function projectionSteps(facts, projection) {
   const all = Object.values(projections).map((each) => projectionOf(facts, each));
   const uses = all.filter((each) => each.linear?.weight === linear.weight);
   const isShared = uses.length > 1;
-  const arriving = uses.filter((use) => use.source === source).map((use) => `d${use.made}`);
-  const ofShared = isRepeated ? [`d${name} = Σ_h d${projection.symbol}_h`] : [];
+  const ofSource = uses.filter((use) => use.source === source);
+  const arriving = ofSource.map((use) => `d${use.made}`);
+  const ofShared = isRepeated ? [`d${name} = Σ_{h ∈ g} d${projection.symbol}_h`] : [];
   const step = {
     id,
     why: isNarrow ? "projection.why_narrow" : isShared ? "projection.why_shared" : undefined,
@@ -93,7 +101,7 @@ function projectionSteps(facts, projection) {
       `dW_${letter} = ${uses.map((use) => `${use.source}^T d${use.made}`).join(" + ")}`,
       ...(top.length > 1 ? [`db_${letter} = ${uses.map((use) => `colsum(d${use.made})`).join(" + ")}`] : []),
       `${back} = ${isSum || arriving.length === 1 ? `d${made}` : `(${arriving.join(" + ")})`} W_${letter}^T`,
-      ...(isSum && !isShared ? [`${whole} = Σ_h ${back}`] : []),
+      ...(isSum ? [`${whole} = ${ofSource.map((use) => `Σ_${use.index} ${use.ofOne}`).join(" + ")}`] : []),
       ...(isRotated ? [] : ofShared),
     ],
     invariants: letter === "k" && !isShared ? ["key_bias"] : undefined,
@@ -124,7 +132,8 @@ export const headsChapter = {
     { key: "heads.bands", holds: hasOwnKeys },
     { key: "heads.shared_band", holds: (lesson) => !hasOwnKeys(lesson) },
   ],
-  step({ anatomy, layer, queries, keys, heads }) {
+  step(facts) {
+    const { anatomy, layer, queries, keys, heads } = facts;
     if (heads === 1) return null;
     const all = Object.values(projections).map(({ symbol, letter }) => ({
       symbol: `${symbol}_{all}`,
@@ -134,13 +143,37 @@ export const headsChapter = {
       family: letter,
       rowNames: letter === "q" ? queries : keys,
     }));
+    const rules = Object.values(projections).map(({ symbol, letter }) => {
+      const bands = anatomy.shape(ownValue(layer, letter))[2];
+      if (bands === 1) return `${symbol}_{all} = ${symbol}_g`;
+      const name = (band) => `${symbol}_${bands < heads ? `{g,${band}}` : band}`;
+      return `${symbol}_{all} = [${name(0)} ${name(1)} …]`;
+    });
+    const without = rulesWithoutMaps(facts);
+    const isCut = (rule) => !without.forward.some((other) => other[0] === rule[0]);
     return {
       layout: { kind: "stack", parts: all },
-      forward: ["Q_{all} = [Q_0 Q_1 …]"],
-      backward: ["dQ_{all} = [dQ_0 dQ_1 …]"],
+      forward: [...without.forward, ...rules.filter(isCut)],
+      backward: [...rules.map((rule) => rule.replace(/[QKV](?=_)/g, "d$&")), ...without.backward],
     };
   },
 };
+
+// Where Q, K or V is what is read itself, as in softmax(X Xᵀ) X.
+export function rulesWithoutMaps(facts) {
+  const { anatomy, layer, heads } = facts;
+  const rules = { forward: [], backward: [] };
+  for (const projection of Object.values(projections)) {
+    const { letter, linear, source, path } = projectionOf(facts, projection);
+    const x = layer.isCross && letter !== "q" ? anatomy.at("encoder.output") : layer.read;
+    if (linear || x === undefined || anatomy.maker(layer[letter]) !== anatomy.maker(x)) continue;
+    const whole = `${projection.symbol}${heads > 1 ? "_{all}" : ""}`;
+    const share = sharesOfUses(anatomy, x).length > 1 ? shareSymbol(source, path) : `d${source}`;
+    rules.forward.push(`${whole} = ${source}`);
+    rules.backward.push(`${share} = d${whole}`);
+  }
+  return rules;
+}
 
 // No key is shared by several heads.
 function hasOwnKeys({ anatomy, layer }) {

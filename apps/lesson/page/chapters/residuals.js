@@ -1,6 +1,6 @@
 // The sums on the residual stream.
 import { ofQuantity, sequencePart } from "./parts.js";
-import { shareSymbol, sharesOfUses } from "./ledgers.js";
+import { ruleOfUses } from "./ledgers.js";
 import { areEqual } from "../lesson/premises.js";
 
 export const residualChapter = {
@@ -25,7 +25,7 @@ export const residualChapter = {
         ]),
       },
       forward: [`R = ${input} + Y`],
-      backward: ["dY = dR", ...ruleOfSum(anatomy, { x: layer.input, symbol: input, past: "dR" })],
+      backward: ["dY = dR", ...ruleOfUses(anatomy, { x: layer.input, symbol: input, past: ["dR", sum] })],
     };
   },
 };
@@ -49,19 +49,7 @@ export const secondResidualChapter = {
         ]),
       },
       forward: [`${output} = ${input} + F`],
-      backward: [`dF = d${output}`, ...ruleOfSum(anatomy, { x: sum.inputs[0], symbol: input, past: `d${output}` })],
+      backward: [`dF = d${output}`, ...ruleOfUses(anatomy, { x: sum.inputs[0], symbol: input, past: [`d${output}`, value] })],
     };
   },
 };
-
-const pathsOfScope = { query: "q", key: "k", value: "v", up: "1" };
-
-// What comes past a layer, and through each of its uses of x: dX_in = dR + dX_in,norm.
-function ruleOfSum(anatomy, { x, symbol, past }) {
-  const shares = sharesOfUses(anatomy, x).map(({ op }) => {
-    const part = /norm$/.test(op?.op ?? "") ? "norm" : pathsOfScope[op?.scope?.split(".").at(-1)];
-    return part && shareSymbol(symbol, part);
-  });
-  const through = shares.filter(Boolean);
-  return through.length === shares.length - 1 ? [`d${symbol} = ${[past, ...through].join(" + ")}`] : [];
-}

@@ -2,6 +2,7 @@
 import { budgetOf } from "./budget.js";
 import { geometryOf } from "./geometry.js";
 import { partsOfScores } from "./parts.js";
+import { rulesWithoutMaps } from "./projections.js";
 import { rulesOf } from "../tape/settings.js";
 import {
   hiddenCellsStopAtSoftmax,
@@ -20,8 +21,9 @@ export const scoresChapter = {
     { key: "scores.of_query" },
   ],
   step(facts) {
-    const { layer, queries, keys } = facts;
+    const { layer, queries, keys, heads } = facts;
     const { raw } = partsOfScores(facts);
+    const without = heads > 1 ? { forward: [], backward: [] } : rulesWithoutMaps(facts); // else where heads are cut
     return {
       drawing: geometryOf,
       layout: {
@@ -30,8 +32,8 @@ export const scoresChapter = {
         top: [{ symbol: "K^T", value: layer.k, look: "headTurned", family: "k", columnNames: keys }],
         result: raw,
       },
-      forward: ["Z = Q K^T"],
-      backward: ["dQ = dZ K", "dK = dZ^T Q"],
+      forward: [...without.forward, "Z = Q K^T"],
+      backward: ["dQ = dZ K", "dK = dZ^T Q", ...without.backward],
     };
   },
 };
@@ -45,10 +47,12 @@ export const scaleChapter = {
     const { raw, scaled, scores } = partsOfScores(facts);
     if (layer.scaled === layer.raw) return null;
     const after = layer.positionBias === undefined ? scores : scaled;
+    const isUsual = Math.abs(layer.scale * Math.sqrt(facts.width) - 1) < 1e-12;
+    const scaledBy = (symbol) => (isUsual ? `${symbol} / √d_k` : `${layer.scale} ${symbol}`);
     return {
       layout: { kind: "stack", parts: [raw, after] },
-      forward: [`${after.symbol} = Z / √d_k`],
-      backward: [`dZ = d${after.symbol} / √d_k`],
+      forward: [`${after.symbol} = ${scaledBy("Z")}`],
+      backward: [`dZ = ${scaledBy(`d${after.symbol}`)}`],
     };
   },
 };
@@ -91,15 +95,20 @@ export const maskChapter = {
   step(facts) {
     const { hasMask, scores, masked } = partsOfScores(facts);
     if (!hasMask) return null;
-    const { hidden, reason } = ruleOfMask(facts.anatomy, facts.layer);
+    const { hidden, reason, padding } = ruleOfMask(facts.anatomy, facts.layer);
     return {
       why: `mask.why_${reason}`,
+      padding,
       layout: { kind: "stack", parts: [scores, masked] },
-      forward: ["S_m = S + M", `M_{ij} = -∞ (${hidden})`],
-      backward: [`dS = dS_m, 0 (${hidden})`],
+      forward: hidden ? ["S_m = S + M", `M_{ij} = -∞ (${hidden})`] : "S_m = S",
+      backward: hidden ? `dS = dS_m, 0 (${hidden})` : "dS = dS_m",
     };
   },
 };
+
+// Which keys are padding.
+export const paddingOf = (anatomy, layer) =>
+  layer.masked === undefined || layer.masked === layer.scores ? [] : ruleOfMask(anatomy, layer).padding;
 
 // Which keys j the mask hides from query i, and why.
 function ruleOfMask(anatomy, { masked }) {
@@ -111,8 +120,9 @@ function ruleOfMask(anatomy, { masked }) {
     window > 0 ? (causal ? `i - j > ${window}` : `|i - j| > ${window}`) : null,
     isPadding.includes(1) ? "padding" : null,
   ];
-  const reason = causal ? "causal" : window > 0 ? "window" : "padding";
-  return { hidden: rules.filter(Boolean).join(" ∨ "), reason };
+  const hidden = rules.filter(Boolean).join(" ∨ ");
+  const reason = causal ? "causal" : window > 0 ? "window" : hidden ? "padding" : "none";
+  return { hidden, reason, padding: [...isPadding] };
 }
 
 export const softmaxChapter = {

@@ -51,7 +51,7 @@ export function meaningOf(symbol) {
   if (known(plain)) return known(plain);
   const isGradient = plain.startsWith("d");
   const whole = isGradient ? plain.slice(1) : plain;
-  const base = [whole, whole.replace(/,\w+$/, ""), whole.replace(/_.*$/, "")].find(known);
+  const base = [whole, whole.replace(/,.*$/, ""), whole.replace(/_.*$/, "")].find(known);
   if (!base) return null;
   return isGradient ? say("matrix.gradient_of", { name: base, meaning: known(base) }) : known(base);
 }

@@ -1,6 +1,6 @@
 // What the opening tells: one guess of the model, and the row of attention in its last layer whose scores the loss
 // wants to change most.
-import { vocabularyNames } from "./sequences.js";
+import { answerNames } from "./sequences.js";
 import { sizeOf } from "../ops/shapes.js";
 
 // What is behind the loss, {p, error, right}: shares of the classes, p − y, and y; how many classes there are, and how
@@ -45,7 +45,7 @@ export function guessOf(lesson) {
     columns,
     query: queries[row] ?? String(row),
     keys,
-    names: vocabularyNames(document),
+    names: answerNames(document),
     target: right.indexOf(Math.max(...right)),
     at: most,
   };

@@ -54,6 +54,11 @@ export class Lesson {
     return stepsOf(shown, this.anatomy, layer);
   }
 
+  // The same lesson at another layer or head.
+  at(place) {
+    return Object.assign(Object.create(this), { state: { ...this.state, ...place }, matricesOf: new Map() });
+  }
+
   // A row of a map [1, heads, rows, columns], of a head.
   rowOfHead(value, row, head = this.state.head) {
     const [, , rows, columns] = this.anatomy.shape(this.layer.weights);

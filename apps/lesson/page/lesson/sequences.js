@@ -13,6 +13,7 @@ export function tokenText(text) {
 }
 
 const classToken = "[class]";
+export const padToken = "[pad]";
 
 // Names of the `rows` of a sequence: the tokens of this stack ("", "encoder.", "decoder."), after
 // the class token where there is one more row.
@@ -44,18 +45,20 @@ export function vocabularyNames(document) {
   return (document.meta.vocabulary ?? []).map(tokenText);
 }
 
+// Of what the logits are for: tokens, or classes with names of their own.
+export const answerNames = (document) => document.meta.answers ?? vocabularyNames(document);
+
 // The constant by which the embedding of this stack picks its rows.
 export function indexOfTokens({ anatomy, layer }) {
   const embedded = anatomy.at(`${layer.stack}embedded`);
-  const op = embedded === undefined ? null : embeddingBehind(anatomy, embedded);
-  if (!op) return undefined;
-  const index = op.attributes.index.value;
+  const index = embedded === undefined ? undefined : embeddingBehind(anatomy, embedded)?.attributes.index?.value;
+  if (index === undefined) return undefined;
   return anatomy.program.makers[index]?.inputs[0] ?? index;
 }
 
-// A class token may stand before what was embedded.
+// What makes vectors of tokens or of patches. A class token may stand before them.
 export function embeddingBehind(anatomy, value) {
   const op = anatomy.maker(value);
   const made = op?.op === "concat" ? op.inputs.map((input) => anatomy.maker(input)) : [op];
-  return made.find((each) => each?.op === "embedding") ?? null;
+  return made.find((each) => ["embedding", "linear"].includes(each?.op)) ?? null;
 }

@@ -11,6 +11,7 @@ const helpers = {
   rowmax: "rowmax = lambda x: x.max(axis=1, keepdims=True)",
   rowmean: "rowmean = lambda x: x.mean(axis=1, keepdims=True)",
   colsum: "colsum = lambda x: x.sum(axis=0, keepdims=True)",
+  colmean: "colmean = lambda x: x.mean(axis=0, keepdims=True)",
   softmax: "softmax = lambda x: exp(x - rowmax(x)) / rowsum(exp(x - rowmax(x)))",
   relu: "relu = lambda x: np.maximum(x, 0)",
   relu_slope: "relu_slope = lambda x: x > 0",
@@ -19,6 +20,12 @@ const helpers = {
   silu_slope: "silu_slope = lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x)))",
   normal: "normal = np.vectorize(lambda x: __import__('math').erfc(-x / np.sqrt(2)) / 2)",
   gelu: "gelu = lambda x: x * normal(x)",
+  tanh: "tanh = np.tanh",
+  gelu_u: "gelu_u = lambda x: np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)",
+  gelu_tanh: "gelu_tanh = lambda x: x * (1 + tanh(gelu_u(x))) / 2",
+  gelu_tanh_slope:
+    "gelu_tanh_slope = lambda x: (1 + tanh(gelu_u(x)) + x * (1 - tanh(gelu_u(x)) ** 2) * gelu_u_slope(x)) / 2",
+  gelu_u_slope: "gelu_u_slope = lambda x: np.sqrt(2 / np.pi) * (1 + 0.134145 * x * x)",
   gelu_slope: "gelu_slope = lambda x: normal(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)",
 };
 
@@ -33,8 +40,10 @@ function constantsOf(lesson) {
     found.sigma = `sigma = ${x}.std(axis=1, keepdims=True)`;
     found.epsilon = `epsilon = ${step.norm.epsilon}`;
   }
+  found.T = `T = ${lesson.chapters.queries.length || anatomy.shape(layer.weights)[2]}`;
+  found.base = `base = ${anatomy.maker(layer.q)?.attributes.base ?? 10000}`;
   const tokens = indexOfTokens(lesson);
-  if (tokens !== undefined && anatomy.at("class_token") === undefined) {
+  if (tokens !== undefined) {
     found.token = `token = [${tape.values[tokens].data.join(", ")}]`;
     found.one_hot = "one_hot = np.eye(len(W_E))[token]";
   }
@@ -44,13 +53,13 @@ function constantsOf(lesson) {
   found.n = "n = counted.sum()";
   found.i = "i = np.arange(len(S_m))[:, None]";
   found.j = "j = np.arange(S_m.shape[1])";
-  found.M = `M = np.where(${hiddenBy(step.forward.find((rule) => rule.startsWith("M_")) ?? "padding")}, -np.inf, 0)`;
+  found.padding = `padding = np.array([${step.padding?.map(Number).join(", ")}]) > 0`;
+  found.M = `M = np.where(${hiddenBy(step.forward.find((rule) => rule.startsWith("M_")) ?? "()")}, -np.inf, 0)`;
   return found;
 }
 
-// M_ij = −∞ (j > i ∨ |i − j| > 2); which keys are padding no rule says.
+// M_ij = −∞ (j > i ∨ |i − j| > 2 ∨ padding)
 function hiddenBy(rule) {
-  if (rule.includes("padding")) return "np.isinf(S_m)";
   const [, conditions] = /\((.*)\)$/.exec(rule);
   return conditions.split(" ∨ ").map((each) => `(${each.replace(/\|(.*)\|/, "abs($1)")})`).join(" | ");
 }
@@ -58,29 +67,45 @@ function hiddenBy(rule) {
 // Rules that are no arithmetic of whole matrices: [pattern, lines].
 const turn = [
   "pairs = np.arange($2.shape[1] // 2)",
-  "turn = np.exp(1j * np.outer(np.arange(len($2)), 10000.0 ** (-2 * pairs / $2.shape[1])))",
+  "turn = np.exp(1j * np.outer(np.arange(len($2)), base ** (-2 * pairs / $2.shape[1])))",
   "complexes = lambda x: x[:, 0::2] + 1j * x[:, 1::2]",
   "pairwise = lambda z: np.stack([z.real, z.imag], axis=2).reshape(len(z), -1)",
 ];
 /** @type {[RegExp, string[]][]} */
 const special = [
-  [/^(\S+) = (\S+) \[token_t\]$/, ["$1_ = $2[token]"]],
-  [/^(\S+) = Σ_\{t: token_t = v\} (\S+)(.*)$/, ["$1_ = one_hot.T @ $2$3"]],
-  [/^(\S+) = R_t (\S+)$/, [...turn, "$1_ = pairwise(complexes($2) * turn)"]],
-  [/^(\S+) = R_t\^T (\S+)$/, [...turn, "$1_ = pairwise(complexes($2) * turn.conj())"]],
-  [/^C = \[O_0 O_1 …\]$/, ["O_ = C[:, band]"]],
-  [/^dO_h = dC \[h\]$/, ["dO_ = dC[:, band]"]],
-  [/^ℓ = /, ["loss_ = np.array([[-(counted * np.log((p * y).sum(axis=1, keepdims=True))).sum() / n]])"]],
-  [/^(\S+) = (.*), 0 \(no target\)$/, ["$1_ = $2 * counted"]],
-  [/^(\S+) = (\S+), 0 \(.*\)$/, ["$1_ = np.where(np.isinf(M), 0, $2)"]],
+  [/^(\S+) = (\S+) \[token_t\]$/, ["$1 = $2[token]"]],
+  [/^(\S+) = Σ_\{t: token_t = v\} (\S+)(.*)$/, ["$1 = one_hot.T @ $2$3"]],
+  [/^(\S+) = R_t (\S+)$/, [...turn, "$1 = pairwise(complexes($2) * turn)"]],
+  [/^(\S+) = R_t\^T (\S+)$/, [...turn, "$1 = pairwise(complexes($2) * turn.conj())"]],
+  [/^dO_h = dC \[h\]$/, ["dO = dC[:, band]"]],
+  [/^ℓ = /, ["loss = np.array([[-(counted * np.log((p * y).sum(axis=1, keepdims=True))).sum() / n]])"]],
+  [/^dℓ = 1$/, ["dloss = np.ones((1, 1))"]],
+  [/^dℓ_t = dℓ \/ n/, ["dloss_t = dloss / n * np.ones(counted.shape)"]],
+  [/^(\S+) = dh \/ T$/, ["$1 = np.repeat(dh / T, T, axis=0)"]],
+  [/^(\S+) = (.*), 0 \(no target\)$/, ["$1 = $2 * counted"]],
+  [/^(\S+) = (\S+), 0 \(.*\)$/, ["$1 = np.where(np.isinf(M), 0, $2)"]],
 ];
+
+// Which heads an index goes over: all, those of the group that shares keys, or one of each group.
+const listsOfHeads = { h: "heads", "{h ∈ g}": "heads_of_group", g: "groups" };
+
+// Rows of a matrix, and lists of a matrix of several heads: "Σ_h dX_{q,h}" is sum(dX_q_h_heads).
+const inPython = (rule) =>
+  rule
+    .replace(/ \[[tv]\]/g, "")
+    .replace(" [0]", "[[0]]")
+    .replace(/ \[t ≥ 1\]/g, "[1:]")
+    .replace(/Σ_(\{h ∈ g\}|[hg]) (\S+)/g, (_, index, symbol) => `sum(${pythonName(symbol)}_${listsOfHeads[index]})`)
+    .replace(/\[(\S+)_0 \S+ …\]/, "np.hstack($1_heads)")
+    .replace(/\[(\S+)_\{g,0\} \S+ …\]/, "np.hstack($1_g_groups)");
 
 const word = /d?\p{L}\u0302?\p{L}*(?:_\{[^}]*\}|_\w+)?'?|\^T|\^2|[\d.]+|\S/gu;
 const pythonSigns = { "∘": " * ", "+": " + ", "-": " - ", "/": " / ", "(": "(", ")": ")", "^T": ".T", "^2": " ** 2", "√": "np.sqrt" };
-const greek = { ℓ: "loss", μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat" };
+const greek = { μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat" };
 
 // dX_in,norm has another than in addresses.
-const pythonName = (symbol) => greek[symbol] ?? keyOf(symbol).replaceAll(",", "_").replace("'", "_slope");
+const pythonName = (symbol) =>
+  greek[symbol] ?? keyOf(symbol).replace("ℓ", "loss").replace(/[,∘−]/g, "_").replace("'", "_slope");
 const isPythonName = (name) => /^[A-Za-z_]\w*$/.test(name);
 
 // "dQ = dZ K" is dQ_ = dZ @ K; what stands side by side is a product of matrices.
@@ -90,7 +115,8 @@ function pythonOf(text) {
   let isRoot = false;
   for (const [token] of text.matchAll(word)) {
     const isName = /^[\p{L}\d]/u.test(token);
-    if (isAfterFactor && (isName || token === "√" || (token === "(" && !/\w$/.test(made)))) made += " @ ";
+    const times = /(^|[ (])[\d.]+$/.test(made) ? " * " : " @ ";
+    if (isAfterFactor && (isName || token === "√" || (token === "(" && !/\w$/.test(made)))) made += times;
     made += isName ? (isRoot ? `(${pythonName(token)})` : pythonName(token)) : (pythonSigns[token] ?? token);
     isRoot = token === "√";
     isAfterFactor = isName || [")", "^T", "^2"].includes(token);
@@ -99,9 +125,9 @@ function pythonOf(text) {
 }
 
 function linesOf(rule) {
-  const text = rule.replace(/ \[[tv]\]/g, "").replace(" [0]", "[[0]]");
+  const text = inPython(rule);
   const found = special.find(([pattern]) => pattern.test(text));
-  if (!found) return [text.replace(/^(.*?) = (.*)$/, (_, made, of) => `${pythonName(made)}_ = ${pythonOf(of)}`)];
+  if (!found) return [text.replace(/^(.*?) = (.*)$/, (_, made, of) => `${pythonOf(made)} = ${pythonOf(of)}`)];
   const [pattern, lines] = found;
   const [, ...parts] = pattern.exec(text);
   const written = parts.map((part) => pythonOf(part));
@@ -117,34 +143,55 @@ class Names {
     this.own = matricesOf(lesson, lesson.step);
     this.constants = constantsOf(lesson);
     this.matrices = new Set(this.own.values()); // those that the script needs
+    this.lists = new Map(); // of a matrix in several heads, by their names
     this.lines = new Set(); // and what it defines before the rules
+    this.others = lesson.layers.map((layer) => lesson.at({ layer, head: 0 }));
+    this.inHeads = [];
   }
 
-  // {matrix, isTurned}, or undefined.
+  // {matrix, isTurned}, or undefined: of this step, of another of this layer, or of another layer.
   find(name) {
-    const matrix = this.own.get(name);
-    const turned = this.own.get(`${name}t`);
-    const found = matrix ?? turned ?? this.elsewhere(name);
-    return found && { matrix: found, isTurned: !matrix && Boolean(turned) };
+    for (const [lesson, step] of this.places()) {
+      const found = step === this.lesson.step ? this.own : shows(step, name) ? matricesOf(lesson, step) : new Map();
+      const matrix = found.get(name) ?? found.get(`${name}t`);
+      if (matrix) return { matrix, isTurned: !found.has(name) };
+    }
   }
 
-  elsewhere(name) {
+  *places() {
+    yield [this.lesson, this.lesson.step];
+    for (const lesson of [this.lesson, ...this.others]) {
+      for (const step of lesson.chapters.steps) yield [lesson, step];
+    }
+  }
+
+  // [{matrix, isTurned}] of "dK_heads_of_group", or undefined.
+  findInHeads(name) {
+    const [, of, list] = /^(.*)_(heads|heads_of_group|groups)$/.exec(name) ?? [];
+    if (!list) return undefined;
     const { lesson } = this;
-    const isHere = ({ symbol, gradientPart }) =>
-      [symbol, gradientPart?.symbol ?? `d${symbol}`].some((each) => pythonName(each) === name);
-    const step = lesson.chapters.steps.find((each) => partsOf(each).some(isHere));
-    return step && matricesOf(lesson, step).get(name);
+    const size = lesson.heads / lesson.anatomy.shape(lesson.layer.ownK)[2];
+    const isSameGroup = (head) => Math.floor(head / size) === Math.floor(lesson.state.head / size);
+    const isIn = { heads: () => true, heads_of_group: isSameGroup, groups: (head) => head % size === 0 }[list];
+    const heads = Array.from({ length: lesson.heads }, (_, head) => head).filter(isIn);
+    const found = heads.map((head) => {
+      const names = (this.inHeads[head] ??= new Names(lesson.at({ head })));
+      return names.find(of) ?? names.find(of.replace(/_h$/, ""));
+    });
+    return found.every(Boolean) ? found : undefined;
   }
 
   // Whether the script can have all that a line of Python reads.
   needs(line) {
     const names = namesIn(line).filter((name) => !pythonWords.includes(name));
-    const isKnown = (name) => name in helpers || name in this.constants || name === "x_hat" || this.find(name);
-    if (!names.every(isKnown)) return false;
+    const lines = { ...helpers, ...this.constants, x_hat: null };
     for (const name of names) {
       const found = this.find(name);
+      const list = found || name in lines ? undefined : this.findInHeads(name);
+      if (!found && !list && !(name in lines)) return false;
       if (found) this.matrices.add(found.matrix);
-      else if (name !== "x_hat") this.define(helpers[name] ?? this.constants[name]);
+      else if (list) this.lists.set(name, list);
+      else if (lines[name]) this.define(lines[name]);
     }
     return true;
   }
@@ -166,7 +213,12 @@ class Names {
   }
 }
 
-const pythonWords = ["np", "lambda", "x", "z", "axis", "keepdims", "True", "abs", "pairs", "turn", "complexes", "pairwise", "len"];
+function shows(step, name) {
+  const symbols = partsOf(step).flatMap(({ symbol, gradientPart }) => [symbol, gradientPart?.symbol ?? `d${symbol}`]);
+  return symbols.some((symbol) => [name, `${name}t`].includes(pythonName(symbol)));
+}
+
+const pythonWords = "np lambda x z axis keepdims True abs pairs turn complexes pairwise len sum".split(" ");
 
 const matricesOf = (lesson, step) =>
   new Map(
@@ -177,25 +229,33 @@ const matricesOf = (lesson, step) =>
       .map((matrix) => [pythonName(matrix.symbol), matrix]),
   );
 
+// A matrix that is called by what it is made of, as P∘dP.
+const rulesOfSymbols = (own) =>
+  [...own.values()].filter(({ symbol }) => /[∘-]/.test(symbol)).map(({ symbol }) => `${pythonName(symbol)} = ${symbol}`);
+
 // {names, lines, compared}: what is computed, and the names of the matrices that it makes again.
 function computedIn(lesson) {
   const { step } = lesson;
   const names = new Names(lesson);
-  const compared = [];
+  const compared = new Set();
   // What is called x̂ in a rule has a rule of its own, which stands first.
   const rules = [...step.forward, ...step.backward].sort((a, b) => Number(b.startsWith("x̂")) - Number(a.startsWith("x̂")));
-  const lines = rules.flatMap((rule) => {
+  const lines = [...rules, ...rulesOfSymbols(names.own)].flatMap((rule) => {
     const written = linesOf(rule);
-    const [made, of] = written.at(-1).split("_ = ");
+    const [, made, rows = "", of] = /^(\w+)(\[.*?\])? = (.*)$/.exec(written.at(-1)) ?? [];
     const { matrix, isTurned } = names.find(made) ?? {};
-    const isOwn = made === "x_hat" || (matrix && names.own.has(pythonName(matrix.symbol)));
-    if (!isOwn || !/^[ -~]*$/.test(written.join("")) || !names.needs(of)) return [];
+    const read = [...written.slice(0, -1), of].join("; ");
+    if (!(matrix || made === "x_hat") || !/^[ -~]*$/.test(read) || !names.needs(read)) return [];
     if (made === "x_hat") return [`x_hat = ${of}`];
-    compared.push(pythonName(matrix.symbol));
-    const line = isTurned ? `${made}t_ = (${names.turned(of)}).T` : `${made}_ = ${names.turned(of)}`;
-    return [...written.slice(0, -1), line];
+    names.matrices.add(matrix);
+    const name = pythonName(matrix.symbol);
+    // Until all rows are made.
+    const begin = rows && !compared.has(name) ? [`${name}_ = np.full(${name}.shape, np.inf)`] : [];
+    compared.add(name);
+    const line = isTurned ? `${name}_ = (${names.turned(of)}).T` : `${name}_${rows} = ${names.turned(of)}`;
+    return [...begin, ...written.slice(0, -1), line];
   });
-  return { names, lines, compared };
+  return { names, lines, compared: [...compared] };
 }
 
 export function numpyScript(lesson) {
@@ -208,7 +268,8 @@ export function numpyScript(lesson) {
     "",
     'np.seterr(invalid="ignore")',
     "",
-    ...[...names.matrices].map(arrayOf),
+    ...[...names.matrices].map((matrix) => `${pythonName(matrix.symbol)} = ${arrayOf({ matrix })}`),
+    ...[...names.lists].map(([name, list]) => `${name} = [${list.map(arrayOf).join(", ")}]`),
     "",
     ...names.lines,
     ...lines,
@@ -222,10 +283,10 @@ export function numpyScript(lesson) {
 const pythonNumber = (x) =>
   fullNumber(x).replace("−", "-").replace("∞", "np.inf").replace("NaN", "np.nan");
 
-function arrayOf(matrix) {
+function arrayOf({ matrix, isTurned = false }) {
   const { rows, columns } = matrix.grid;
   const line = (row) =>
     Array.from({ length: columns }, (_, column) => pythonNumber(matrix.numberShown(row, column)));
   const lines = Array.from({ length: rows }, (_, row) => `    [${line(row).join(", ")}],`);
-  return `${pythonName(matrix.symbol)} = np.array([\n${lines.join("\n")}\n])`;
+  return `np.array([\n${lines.join("\n")}\n])${isTurned ? ".T" : ""}`;
 }

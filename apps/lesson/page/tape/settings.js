@@ -100,11 +100,15 @@ export function rulesOf(mask, shape) {
     farthest = Math.max(farthest, Math.abs(p - j));
     if (j > p) causal = false;
   });
+  let hidesLater = false;
   let hasWindow = false;
   forEachPlace(shape, (index, b, j, p) => {
-    if (mask[index] && !isPadding[b * keys + j] && !(causal && j > p)) hasWindow = true;
+    if (!mask[index] || isPadding[b * keys + j]) return;
+    if (causal && j > p) hidesLater = true;
+    else hasWindow = true;
   });
-  return { causal, window: hasWindow ? farthest : 0, isPadding };
+  // Where no key comes later but padding, nothing says that the mask is causal.
+  return { causal: causal && (hidesLater || !isPadding.includes(1)), window: hasWindow ? farthest : 0, isPadding };
 }
 
 /**

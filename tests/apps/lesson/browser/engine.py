@@ -285,5 +285,26 @@ def long_text(*options: str) -> Lesson:
     return Lesson("long-text" + "".join(options), [run("long-text", "gpl", *settings), "--layer", "1", *options])
 
 
+def padded() -> list:
+    """A classifier and an encoder-decoder whose texts are of several lengths."""
+
+    def written(name, task, lines, *options):
+        config = f'name = "{name}"\n[data]\ntask = "{task}"\npath = "texts.tsv"\n[optimizer]\nkind = "adamw"\n[train]\nsteps = 1\n'
+
+        def write(here):
+            (here / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            (here / f"{name}.toml").write_text(config, encoding="utf-8")
+
+        here = made_once(f"{name}-texts", [config, lines], write)
+        return run(name, str(here / f"{name}.toml"), "model.num_layers=1", "data.train_fraction=0.8", *options)
+
+    texts = ["ab", "abcde", "bd", "ecdab", "cc", "adeb", "b", "ea", "dce", "bca"]
+    classes = [f"{'x' if 'a' in text else 'y'}\t{text}" for text in texts]
+    pairs = [f"{text}\t{text[0]}" for text in texts]
+    return [
+        Lesson("padded-classes", [written("padded-classes", "classes", classes, "model.kind=classifier", "model.pool=mean")]),
+        Lesson("padded-pairs", [written("padded-pairs", "pairs", pairs, "model.kind=encoder_decoder"), "--validation", "1"])]
+
+
 def all_lessons() -> list:
     return [three_words(), decoder(), encoder_decoder(), classifier(), rotary()]

@@ -58,38 +58,83 @@ def test_what_a_matrix_is_saved_as_has_its_numbers_and_names():
                 expect(re.fullmatch(r"[A-Za-z0-9_-]+\.csv", saved["name"]), f"{where}: no system bears {saved['name']}")
 
 
-# Rules of what no single step shows: of all heads, of patches, of a class token, of the other sequence; and names.
-NOT_OF_ONE_STEP = re.compile(r"Σ_h|patch_t|\[0\]|…|dW_\{E,enc\} \[v\]$")
+def script_name(key: str) -> str:
+    """Of the matrix with that key in a script of NumPy."""
+    return re.sub("[,∘−]", "_", key.replace("ℓ", "loss"))
 
 
-def expect_rules(page: Page, where: str, script: dict) -> set:
-    """The script of a step computes its matrices by each of the rules that stand above them. Their names."""
-    if not script:
-        return set()
-    names = run_script(script["text"], where)
+def names_made_by(script: str, rule: str) -> set:
+    """What a rule should make, as it may be called in the script."""
+    left = script_name(re.sub(r" \[[^]]*\]|[{}]", "", rule.split(" = ")[0]).replace("-", "−"))
+    return {"M", left} if left == "M_ij" else {left, left + "t", left.removesuffix("_h"), left.replace("x̂", "x_hat")}
+
+
+def is_copy(script: str, name: str, values: dict) -> bool:
+    """Whether a script makes a matrix of one with the same numbers of the tape alone: "dY = dR" does not say where
+    either is from."""
+    lines = [line for line in script.splitlines() if line.startswith(f"{name}_ = ") and "np.full(" not in line] or [""]
+    if not expect(len(lines) == 1, f"{name} is made twice: {lines}"):
+        return False
+    [line] = lines
+    return values[name] in [values.get(other) for other in re.findall(r"[A-Za-z_]\w*", line.partition(" = ")[2])]
+
+
+def values_of(steps: list) -> dict:
+    """The values of the tape of their matrices; of what the page itself derives the name."""
+    found = {}
+    for _, _, (matrices, _) in steps:
+        for matrix in matrices:
+            name = script_name(matrix["key"])
+            found.setdefault(name, matrix["value"] if matrix["value"] >= 0 else name)
+    return found
+
+
+def expect_rules(page: Page, **state) -> None:
+    """The script of each step computes its matrices by each of the rules that stand above them. There is a rule for each
+    gradient that the page shows, on one of its layers."""
+    layers = [[look for look in page.every_step("matrices", "numpyScript", layer=layer, head=page.heads(layer) - 1, **state)
+               if look[2][1]] for layer in page.layers()]
+    everywhere = values_of(sum(layers, []))
+    ruled, shown = set(), {}
+    for steps in layers:
+        for step in steps:
+            where, _, (matrices, script) = step
+            values = {**everywhere, **values_of(steps), **values_of([step])}
+            gradients = [matrix["key"] for matrix in matrices if matrix["isGradient"]]
+            shown.update({values[script_name(key)]: f"{where}, {key}" for key in gradients})
+            computed = expect_computed(where, script["text"])
+            ruled |= {values[name] for name in computed if not is_copy(script["text"], name, values)}
+    is_from_above = "part" in page.lesson.document.meta  # what comes into a part of a model
+    for value, where in shown.items():
+        expect(value in ruled or is_from_above, f"{where}: no rule makes it")
+
+
+def expect_computed(where: str, script: str) -> set:
+    """The names of the matrices that are."""
+    names = run_script(script, where)
     computed = {name for name in names if name + "_" in names}
     for name in computed:
         expect_reproduced(names[name], names[name + "_"], f"{where}: {name}")
-    for rule in script["text"].splitlines()[1].removeprefix("# ").split("; "):
-        left = re.sub(r" \[[tv]\]|[{}]", "", rule.split(" = ")[0]).replace(",", "_").replace("x̂", "x_hat")
-        left = {"ℓ": "loss", "M_ij": "M"}.get(left, left)
-        is_made = {left, left + "t", left.removesuffix("_h")} & computed or left in names or left == "C" and "O" in computed
-        expect(is_made or NOT_OF_ONE_STEP.search(rule) or has_no_tokens(page, rule), f"{where}: nothing is computed by {rule}")
+    for rule in script.splitlines()[1].removeprefix("# ").split("; "):
+        is_made = names_made_by(script, rule) & {*computed, "x_hat", "M"}
+        expect(is_made, f"{where}: nothing is computed by {rule}")
     return computed
 
 
-def has_no_tokens(page: Page, rule: str) -> bool:
-    return "token_t" in rule and "class_token" in page.lesson.document.named
-
-
 def test_the_script_of_every_step_computes_its_numbers_by_the_rules_that_are_shown():
-    for lesson in engine.all_lessons() + [hostile(), engine.example("blackboard")]:
+    """And every gradient is made by one."""
+    examples = [engine.example(name) for name in ("blackboard", "bare")]
+    for lesson in [*engine.all_lessons(), engine.text_classifier(), hostile(), *examples, *engine.padded()]:
+        expect_rules(Page(lesson))
+
+
+def test_the_rules_follow_every_form_and_every_switch():
+    switches = [{"causal": 0}, {"scale": 0}, {"bias": 0}, {"residual": 0}, {"window": 1}]
+    for lesson, switched in ((engine.decoder(), switches), (engine.encoder_decoder(), []), (engine.classifier(), switches)):
         page = Page(lesson)
-        layer = page.layers()[-1]
-        computed = set()
-        for where, _, script in page.every_step("numpyScript", layer=layer, head=page.heads(layer) - 1):
-            computed |= expect_rules(page, where, script)
-        expect(len(computed) >= 30, f"{lesson.name}: NumPy computes only {computed}")
+        forms = [form for form in page.call("forms") if lesson is engine.decoder() or "projections" in form]
+        for changed in [*switched, *({"form": form} for form in forms)]:
+            expect_rules(page, **changed)
 
 
 def run_script(text: str, where: str) -> dict:

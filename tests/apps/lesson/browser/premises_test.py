@@ -115,7 +115,7 @@ ALWAYS = {
     "Which head does the loss want to change most?", "Does row i of U depend on other tokens?",
     "Where does little gradient pass?", "Which features carry the row?", "Which row had to be stretched most?",
     "What does its gain g learn?", "Where do two gradients meet going back?",
-    "Why is a row of dH a mixture of columns of W?", "Where are gradients added up, and why there?",
+    "Why is the gradient of a row a mixture of columns of W?", "Where are gradients added up, and why there?",
     "Which head looks at one place only, and which at everything?",
     "Which falls first, the loss or the entropy of a head?",
 }
