@@ -22,8 +22,7 @@ export const embeddingChapter = {
     const made = hasClass ? "A [t ≥ 1]" : anatomy.at("pixels") === undefined ? "A [t]" : "A";
     const table = tableOf(anatomy, stack, vocabulary, made);
     const patches = patchesOf(anatomy, embedded, queries.slice(hasClass ? 1 : 0), made);
-    const classToken = sequencePart("c", anatomy.at("class_token"), null, "w");
-    const before = [...(patches?.parts ?? []), ...(hasClass ? [classToken] : [])];
+    const classToken = hasClass ? [sequencePart("c", anatomy.at("class_token"), null, "w")] : [];
     const stream = [
       ...(table ? [table.part] : []),
       sequencePart("A", embedded, queries),
@@ -33,7 +32,7 @@ export const embeddingChapter = {
       texts: hasSum ? "embedding" : "embedding_alone",
       picture: patches !== null,
       table: table?.gradient,
-      layout: { kind: "stack", parts: [...before, ...ofQuantity("stream", stream)] },
+      layout: { kind: "stack", parts: [...(patches?.parts ?? []), ...classToken, ...ofQuantity("stream", stream)] },
       forward: [
         ...(hasClass ? ["A [0] = c"] : []),
         patches?.forward ?? `${made} = W_E [token_t]`,

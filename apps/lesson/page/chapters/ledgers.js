@@ -1,50 +1,16 @@
 // Gradients of several uses of a value add up: which share came by which path.
 import { addendsOf } from "../tape/layers.js";
-import { ofQuantity, ownValue, sequencePart } from "./parts.js";
+import { allHeads, ofQuantity, ownValue, sequencePart } from "./parts.js";
 import { invariantHolds, isZero } from "../lesson/premises.js";
 
 export const ledgerChapter = {
   id: "ledger",
   hasExercises: true,
   questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
-  // dX = its shares by Q, by K and by V.
   step({ anatomy, layer, queries }) {
-    const narrow = anatomy.narrowLinearBehind(layer.q);
-    const linear = narrow ?? anatomy.linearBehind(layer.q);
-    const x = linear?.x ?? layer.read;
-    const gradient = x === undefined ? undefined : anatomy.gradient(x);
-    if (gradient === undefined || gradient === null) return null;
+    const linear = anatomy.narrowLinearBehind(layer.q) ?? anatomy.linearBehind(layer.q);
     const sum = layer.isNormFirst ? undefined : anatomy.sumWithInput(layer);
-    const past = sum === undefined ? undefined : anatomy.gradient(anatomy.adopt(sum));
-    const shares = addendsOf(anatomy.program, gradient)
-      .filter((value) => value !== past)
-      .map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
-    const known = shares.filter(({ use }) => use);
-    if (known.length < 2 || known.length !== shares.length) return null;
-    const residual = shares.length < addendsOf(anatomy.program, gradient).length ? [{ symbol: "dR", value: past }] : [];
-    const sumPart = residual.length > 0 ? ofQuantity("stream", [sequencePart("R", sum, queries)]) : [];
-    const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
-    const partOf = (way) => sharePart(anatomy, { ...way, x, rowNames: queries });
-    const parts = inOrder.map(({ use, value }) => ({
-      symbol: `${letters[use].toUpperCase()}_{all}`,
-      value: ownValue(layer, letters[use]),
-      look: "heads",
-      band: anatomy.shape(layer[letters[use]])[3],
-      family: letters[use],
-      rowNames: queries,
-      gradientPart: partOf({ symbol: "X", path: letters[use], value, family: letters[use] }),
-    }));
-    const summed = [...parts.map(({ gradientPart }) => gradientPart), ...residual];
-    return {
-      layout: {
-        kind: "stack",
-        parts: [...ofQuantity("stream", [sequencePart("X", x, queries)]), ...parts, ...sumPart],
-      },
-      shares: summed,
-      total: gradient,
-      backward: [`dX = ${summed.map(({ symbol }) => symbol).join(" + ")}`],
-      invariants: ["sum_of_paths"],
-    };
+    return ledgerOf(anatomy, { x: linear?.x ?? layer.read, symbol: "X", rowNames: queries, readers: [layer], sum });
   },
 };
 
@@ -54,37 +20,42 @@ export const ledgerOfMemoryChapter = {
   // The memory is read by the keys and values of every layer of the decoder.
   step({ anatomy, layer, keys, document }) {
     const x = layer.isCross ? anatomy.at("encoder.output") : undefined;
-    const gradient = x === undefined ? undefined : anatomy.gradient(x);
-    if (gradient === undefined || gradient === null) return null;
-    const readers = document.meta.layers.map((path) => anatomy.layer(path)).filter(({ isCross }) => isCross);
-    const shares = addendsOf(anatomy.program, gradient).map((value) => {
-      const reader = readers.find((each) => pathOf(anatomy, value, each).use);
-      const letter = reader && letters[pathOf(anatomy, value, reader).use];
-      return reader && { letter, number: numberOfBlock(reader.path), value, made: ownValue(reader, letter) };
-    });
-    if (shares.length < 2 || shares.some((share) => !share)) return null;
-    shares.reverse(); // as they were read
-    const partOf = (way) => sharePart(anatomy, { ...way, x, rowNames: keys });
-    const parts = shares.map(({ letter, number, value, made }) => ({
-      symbol: `${letter.toUpperCase()}_{all,${number}}`,
-      value: made,
-      look: "heads",
-      family: letter,
-      rowNames: keys,
-      gradientPart: partOf({ symbol: "X_{enc}", path: `${letter},${number}`, value, family: letter }),
-    }));
-    return {
-      layout: {
-        kind: "stack",
-        parts: [...ofQuantity("stream", [sequencePart("X_{enc}", x, keys)]), ...parts],
-      },
-      shares: parts.map(({ gradientPart }) => gradientPart),
-      total: gradient,
-      backward: [`dX_{enc} = ${parts.map(({ gradientPart }) => gradientPart.symbol).join(" + ")}`],
-      invariants: ["sum_of_paths"],
-    };
+    const isThere = (path) => path.endsWith("cross_attention") && anatomy.at(`${path}.q`) !== undefined; // not in a part
+    const readers = document.meta.layers.filter(isThere).map((path) => anatomy.layer(path));
+    return ledgerOf(anatomy, { x, symbol: "X_{enc}", rowNames: keys, readers });
   },
 };
+
+// dX = its shares by Q, K and V of the layers that read x, and what comes past them, by `sum`.
+function ledgerOf(anatomy, { x, symbol, rowNames, readers, sum }) {
+  const gradient = x === undefined ? undefined : anatomy.gradient(x);
+  if (gradient === undefined || gradient === null) return null;
+  const past = sum === undefined ? undefined : anatomy.gradient(anatomy.adopt(sum));
+  const addends = addendsOf(anatomy.program, gradient);
+  const parts = readers.flatMap((layer) =>
+    Object.values(letters).flatMap((letter) => {
+      const value = addends.find((each) => each !== past && letterOf(anatomy, each, layer) === letter);
+      const path = symbol === "X" ? letter : `${letter},${numberOfBlock(layer.path)}`;
+      const part = allHeads(anatomy, layer, letter, { path: path.slice(1), rowNames });
+      const share = { symbol, path, x, value, rowNames, family: letter };
+      return value === undefined ? [] : [{ ...part, gradientPart: sharePart(anatomy, share) }];
+    }),
+  );
+  const residual = addends.includes(past) ? [{ symbol: "dR", value: past }] : [];
+  const shares = [...parts.map(({ gradientPart }) => gradientPart), ...residual];
+  if (shares.length < 2 || shares.length !== addends.length) return null;
+  const stream = residual.length > 0 ? [sequencePart("R", sum, rowNames)] : [];
+  return {
+    layout: {
+      kind: "stack",
+      parts: [...ofQuantity("stream", [sequencePart(symbol, x, rowNames)]), ...parts, ...ofQuantity("stream", stream)],
+    },
+    shares,
+    total: gradient,
+    backward: [`d${symbol} = ${shares.map((share) => share.symbol).join(" + ")}`],
+    invariants: ["sum_of_paths"],
+  };
+}
 
 export const ledgerOfInputChapter = {
   id: "ledger_input",
@@ -99,8 +70,8 @@ export const ledgerOfInputChapter = {
     const past = anatomy.gradient(layer.mixed);
     if (addends.length !== 2 || !addends.includes(past)) return null;
     const through = addends.find((value) => value !== past);
-    const share = { symbol: "X_{in}", path: "norm", x: layer.input, value: through };
-    const gradientPart = sharePart(anatomy, { ...share, rowNames: queries });
+    const way = { symbol: "X_{in}", path: "norm", x: layer.input, value: through, rowNames: queries };
+    const gradientPart = sharePart(anatomy, way);
     const residual = sequencePart("R", layer.mixed, queries);
     const normed = { ...sequencePart("X", layer.norm, queries), gradientPart };
     return {
@@ -110,7 +81,6 @@ export const ledgerOfInputChapter = {
       },
       shares: [{ symbol: "dR", value: past }, gradientPart],
       total: gradient,
-      forward: ["R = X_{in} + Y"],
       backward: ["dX_{in} = dR + dX_{in,norm}"],
       invariants: ["sum_of_paths"],
     };
@@ -136,15 +106,15 @@ export function shareThrough(anatomy, { scope, path, symbol, x, rowNames }) {
 
 export const pathsOfScope = { query: "q", key: "k", value: "v", up: "1", gate: "3" };
 
-// What comes past a sum, and through each other use of x: dX_in = dR + dX_in,norm. past: [symbol, the sum], if any
-export function ruleOfUses(anatomy, { x, symbol, past: [whole, sum] = [] }) {
-  const past = sum === undefined ? undefined : anatomy.gradient(sum);
-  const ways = sharesOfUses(anatomy, x).filter(({ value }) => value !== past);
-  const parts = ways.map(({ op }) => (/norm$/.test(op?.op ?? "") ? "norm" : pathsOfScope[op?.scope?.split(".").at(-1)]));
-  if (parts.includes(undefined)) return [];
-  const through = parts.map((part) => shareSymbol(symbol, part));
-  const isPast = ways.length < sharesOfUses(anatomy, x).length;
-  return [`d${symbol} = ${(isPast ? [whole, ...through] : through).join(" + ")}`];
+// What comes past a sum, and through each other use of x: dX_in = dR + dX_in,norm.
+export function ruleOfUses(anatomy, { x, symbol, past, sum }) {
+  const parts = sharesOfUses(anatomy, x).map(({ value, op }) => {
+    if (sum !== undefined && value === anatomy.gradient(sum)) return past;
+    const path = /norm$/.test(op?.op ?? "") ? "norm" : pathsOfScope[op?.scope?.split(".").at(-1)];
+    return path && shareSymbol(symbol, path);
+  });
+  if (parts.length === 0 || parts.includes(undefined)) return [];
+  return [`d${symbol} = ${parts.sort((a, b) => Number(b === past) - Number(a === past)).join(" + ")}`];
 }
 
 // dX_q of X and q; dX_{enc,k} of X_{enc} and k.
@@ -162,14 +132,14 @@ export function sharePart(anatomy, { symbol, path, x, value, rowNames, family = 
   };
 }
 
-// "query", "key" or "value" of this layer.
-function pathOf(anatomy, value, layer) {
+// "q", "k" or "v", of what comes back through this layer.
+function letterOf(anatomy, value, layer) {
   const scope = anatomy.originOf(value)?.scope;
-  const isOf = (name) => {
-    const own = anatomy.gradient(ownValue(layer, letters[name]));
+  const isOf = ([name, letter]) => {
+    const own = anatomy.gradient(ownValue(layer, letter));
     return scope === `${layer.path}.${name}` || value === own || anatomy.op(value)?.inputs[0] === own;
   };
-  return { use: Object.keys(letters).find(isOf), scope };
+  return Object.entries(letters).find(isOf)?.[1];
 }
 
 export const numberOfBlock = (path) => /blocks\.(\d+)/.exec(path)?.[1];

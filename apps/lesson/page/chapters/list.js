@@ -62,11 +62,10 @@ export function stepsOf(document, anatomy, layerPath) {
   const layer = anatomy.layer(layerPath);
   const [, heads, rows, columns] = anatomy.shape(layer.weights);
   const padding = paddingOf(anatomy, layer);
-  const withPadding = (names) => names.map((name, i) => (padding[i] ? padToken : name));
-  const own = sequenceNames(document, anatomy, { stack: layer.stack, rows });
-  const source = { stack: "encoder.", rows: columns };
-  const keys = withPadding(layer.isCross ? sequenceNames(document, anatomy, source) : own);
-  const queries = layer.isCross ? own : keys;
+  const named = (place, padded) =>
+    sequenceNames(document, anatomy, place).map((name, i) => (padded[i] ? padToken : name));
+  const queries = named({ stack: layer.stack, rows }, layer.isCross ? [] : padding);
+  const keys = layer.isCross ? named({ stack: "encoder.", rows: columns }, padding) : queries;
   const facts = {
     anatomy,
     layer,

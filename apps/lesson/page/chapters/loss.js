@@ -9,7 +9,7 @@ export const logitsChapter = {
   step(facts) {
     const { anatomy, answers } = facts;
     const { symbol, value, linear } = logitsOf(facts) ?? {};
-    if (!linear || !isLastStack(facts)) return null;
+    if (!linear) return null;
     const rowNames = logitRows(facts, value);
     const left = poolOf(facts, linear.x) ? "h" : outputOf(facts).symbol;
     anatomy.adopt(linear.x);
@@ -37,7 +37,7 @@ export const lossChapter = {
     const { value: uncapped, cap } = logitsOf(facts) ?? {};
     const loss = anatomy.at("loss");
     const op = anatomy.program.ops.find((each) => each.op === "cross_entropy");
-    if (logits === undefined || loss === undefined || !op || !isLastStack(facts)) return null;
+    if (loss === undefined || !op || !logitsOf(facts)) return null;
     const rowNames = logitRows(facts, logits);
     const part = { ...sequencePart("logits", logits, rowNames, "p"), columnNames: answers };
     const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
@@ -50,13 +50,10 @@ export const lossChapter = {
       value: anatomy.adopt(value),
       noGradient: true,
     });
-    const within =
-      shares && apart
-        ? [
-            { ...inner("p", shares.output, "share"), gradientPart: inner("p-y", apart.output, "signed") },
-            inner("y", apart.inputs[1], "share"),
-          ]
-        : [];
+    const within = [
+      { ...inner("p", shares.output, "share"), gradientPart: inner("p-y", apart.output, "signed") },
+      inner("y", apart.inputs[1], "share"),
+    ];
     const { targets = [] } = document.meta.texts ?? {};
     const isPartial = targets.includes(null); // tokens without a target do not count
     const losses = { symbol: "ℓ_t", value: anatomy.adopt(op.output), look: "column", family: "p", rowNames };
@@ -87,10 +84,11 @@ export const lossChapter = {
   },
 };
 
-// What the linear map of the last step gives, {symbol, value, linear}: the logits, or z before logits = c tanh(z / c).
-function logitsOf({ anatomy }) {
+// What the linear map of the last step gives, {symbol, value, linear}: the logits, or z
+// before logits = c tanh(z / c). Null in an encoder.
+function logitsOf({ anatomy, layer }) {
   const logits = anatomy.at("logits");
-  if (logits === undefined) return null;
+  if (logits === undefined || layer.stack === "encoder.") return null;
   const last = anatomy.maker(logits);
   const tanh = last?.op === "scale" ? anatomy.op(last.inputs[0]) : null;
   if (tanh?.op !== "tanh") return { symbol: "logits", value: logits, linear: anatomy.linearBehind(logits) };
@@ -119,7 +117,7 @@ export const poolChapter = {
     const { anatomy, queries } = facts;
     const x = logitsOf(facts)?.linear?.x;
     const pool = x === undefined ? null : poolOf(facts, x);
-    if (!pool || !isLastStack(facts)) return null;
+    if (!pool) return null;
     const { symbol, value } = outputOf(facts);
     const rules = {
       slice: { forward: `h = ${symbol} [0]`, backward: [`d${symbol} [0] = dh`, `d${symbol} [t ≥ 1] = 0`] },
@@ -132,8 +130,6 @@ export const poolChapter = {
     return { layout: { kind: "stack", parts: parts.filter((part) => part.value !== undefined) }, ...rules };
   },
 };
-
-const isLastStack = ({ layer }) => layer.stack !== "encoder.";
 
 // A classifier has one row of logits, for the picture.
 const logitRows = ({ anatomy, queries }, logits) =>

@@ -1,6 +1,6 @@
 // Layer norms and RMS norms: before attention, before the feed-forward layer, before the logits.
 import { shareThrough } from "./ledgers.js";
-import { sequencePart } from "./parts.js";
+import { outputSymbol, sequencePart } from "./parts.js";
 import { firstGradientIsAtRightAngle, rowsOfFirstGradientSumToZero } from "../lesson/premises.js";
 
 // The texts of a norm that stands for itself, by its kind.
@@ -21,7 +21,7 @@ const chapterOfNorm = (id, { isLast, value: name, from, to, letter = "" }) => ({
   texts: "layer_norm",
   step(facts) {
     const value = facts.layer[name];
-    const step = facts.layer.isNormLast === isLast ? normStepOf(facts, { value, from, to, letter }) : null;
+    const step = facts.layer.isNormLast === isLast ? normStepOf(facts, { value, from, to: to ?? outputSymbol(facts), letter }) : null;
     return step && { ...step, ...textsOfKind[step.norm.kind] };
   },
 });
@@ -32,16 +32,12 @@ export const secondNormAfterChapter = chapterOfNorm("second_norm_after", {
   isLast: true,
   value: "feedForwardNorm",
   from: "R_2",
-  to: "X_{out}",
   letter: "_n",
 });
 
 export const secondNormChapter = {
   id: "second_norm",
-  questions: [
-    { key: "second_norm.stretched", holds: ({ step }) => step.norm.kind === "layer_norm" },
-    { key: "second_norm.stretched_rms" },
-  ],
+  questions: [{ key: "second_norm.stretched" }],
   step: (facts) =>
     facts.layer.isNormLast
       ? null

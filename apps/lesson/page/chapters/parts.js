@@ -12,6 +12,20 @@ export const sequencePart = (symbol, value, rowNames, family = "x") => ({
 // The queries, keys or values of a layer; of keys and values those that several heads share.
 export const ownValue = (layer, letter) => ({ q: layer.q, k: layer.ownK, v: layer.ownV })[letter];
 
+// What leaves a block; of the last block of an encoder without a norm after it the memory.
+export const outputSymbol = ({ anatomy, layer }) =>
+  layer.blockOutput === anatomy.at("encoder.output") ? "X_{enc}" : "X_{out}";
+
+// All heads of these side by side.
+export const allHeads = (anatomy, layer, letter, { path = "", rowNames }) => ({
+  symbol: `${letter.toUpperCase()}_{all${path}}`,
+  value: ownValue(layer, letter),
+  look: "heads",
+  band: anatomy.shape(layer[letter])[3],
+  family: letter,
+  rowNames,
+});
+
 // The weight of a linear map, and its bias where it has one.
 export const partsOfLinear = (linear, letter, more = {}) =>
   [

@@ -1,6 +1,6 @@
 // Queries, keys and values: linear maps of a sequence, turned where positions are rotary, cut into heads.
 import { numberOfBlock, pathsOfScope, shareSymbol, sharesOfUses, shareThrough } from "./ledgers.js";
-import { ofQuantity, ownValue, partsOfLinear, sequencePart } from "./parts.js";
+import { allHeads, ofQuantity, ownValue, partsOfLinear, sequencePart } from "./parts.js";
 import { isZero } from "../lesson/premises.js";
 
 const projections = {
@@ -135,14 +135,9 @@ export const headsChapter = {
   step(facts) {
     const { anatomy, layer, queries, keys, heads } = facts;
     if (heads === 1) return null;
-    const all = Object.values(projections).map(({ symbol, letter }) => ({
-      symbol: `${symbol}_{all}`,
-      value: ownValue(layer, letter),
-      look: "heads",
-      band: anatomy.shape(layer[letter])[3],
-      family: letter,
-      rowNames: letter === "q" ? queries : keys,
-    }));
+    const all = Object.values(projections).map(({ letter }) =>
+      allHeads(anatomy, layer, letter, { rowNames: letter === "q" ? queries : keys }),
+    );
     const rules = Object.values(projections).map(({ symbol, letter }) => {
       const bands = anatomy.shape(ownValue(layer, letter))[2];
       if (bands === 1) return `${symbol}_{all} = ${symbol}_g`;
@@ -159,20 +154,19 @@ export const headsChapter = {
   },
 };
 
-// Where Q, K or V is what is read itself, as in softmax(X Xᵀ) X.
+// Where Q, K and V are what is read itself, as in softmax(X Xᵀ) X; a rotation of that has no rule.
 export function rulesWithoutMaps(facts) {
   const { anatomy, layer, heads } = facts;
-  const rules = { forward: [], backward: [] };
-  for (const projection of Object.values(projections)) {
-    const { letter, linear, source, path } = projectionOf(facts, projection);
+  const isDirect = anatomy.maker(layer.q) === anatomy.maker(layer.read) && layer.read !== undefined;
+  const rules = Object.values(projections).map((projection) => {
+    const { letter, source, path } = projectionOf(facts, projection);
     const x = layer.isCross && letter !== "q" ? anatomy.at("encoder.output") : layer.read;
-    if (linear || x === undefined || anatomy.maker(layer[letter]) !== anatomy.maker(x)) continue;
     const whole = `${projection.symbol}${heads > 1 ? "_{all}" : ""}`;
     const share = sharesOfUses(anatomy, x).length > 1 ? shareSymbol(source, path) : `d${source}`;
-    rules.forward.push(`${whole} = ${source}`);
-    rules.backward.push(`${share} = d${whole}`);
-  }
-  return rules;
+    return { forward: `${whole} = ${source}`, backward: `${share} = d${whole}` };
+  });
+  const of = (side) => (isDirect ? rules.map((rule) => rule[side]) : []);
+  return { forward: of("forward"), backward: of("backward") };
 }
 
 // No key is shared by several heads.

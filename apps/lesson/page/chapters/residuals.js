@@ -1,5 +1,5 @@
 // The sums on the residual stream.
-import { ofQuantity, sequencePart } from "./parts.js";
+import { ofQuantity, outputSymbol, sequencePart } from "./parts.js";
 import { ruleOfUses } from "./ledgers.js";
 import { areEqual } from "../lesson/premises.js";
 
@@ -25,7 +25,7 @@ export const residualChapter = {
         ]),
       },
       forward: [`R = ${input} + Y`],
-      backward: ["dY = dR", ...ruleOfUses(anatomy, { x: layer.input, symbol: input, past: ["dR", sum] })],
+      backward: ["dY = dR", ...ruleOfUses(anatomy, { x: layer.input, symbol: input, past: "dR", sum })],
     };
   },
 };
@@ -33,12 +33,13 @@ export const residualChapter = {
 export const secondResidualChapter = {
   id: "second_residual",
   questions: [{ key: "second_residual.two_gradients" }],
-  step({ anatomy, layer, queries }) {
+  step(facts) {
+    const { anatomy, layer, queries } = facts;
     const { feedForward, feedForwardNorm, blockOutput, isNormLast } = layer;
     const value = isNormLast ? anatomy.maker(feedForwardNorm)?.inputs[0] : blockOutput;
     const sum = value === undefined ? null : anatomy.op(value);
     if (sum?.op !== "add") return null;
-    const [input, output] = isNormLast ? ["N", "R_2"] : ["R", "X_{out}"];
+    const [input, output] = isNormLast ? ["N", "R_2"] : ["R", outputSymbol(facts)];
     return {
       layout: {
         kind: "stack",
@@ -49,7 +50,7 @@ export const secondResidualChapter = {
         ]),
       },
       forward: [`${output} = ${input} + F`],
-      backward: [`dF = d${output}`, ...ruleOfUses(anatomy, { x: sum.inputs[0], symbol: input, past: [`d${output}`, value] })],
+      backward: [`dF = d${output}`, ...ruleOfUses(anatomy, { x: sum.inputs[0], symbol: input, past: `d${output}`, sum: value })],
     };
   },
 };

@@ -1,5 +1,5 @@
 // Which value of the tape is what: found by the paths that the layers gave, and by the ops between.
-import { sizeOf } from "../ops/shapes.js";
+import { gradientOfValue } from "../tape/layers.js";
 
 export class Anatomy {
   constructor(tape) {
@@ -62,17 +62,10 @@ export class Anatomy {
   }
 
   gradientByReader(value) {
-    const size = sizeOf(this.shape(value));
     const readers = this.program.readers[value].filter((op) => !op.backward);
     if (readers.length !== 1) return undefined;
     if (readers[0].op === "add") return this.gradient(readers[0].output); // a sum passes it on
-    const own = (op) => op.backward_of === readers[0].id;
-    const made = this.program.ops
-      .filter(own)
-      .map((op) => op.output)
-      .filter((output) => sizeOf(this.shape(output)) === size)
-      .filter((output) => !this.program.readers[output].some(own)); // on the way to others
-    return made[made.length - 1];
+    return gradientOfValue(this.program, value) ?? undefined;
   }
 
   // x, weight and bias of the linear layer that a value comes from; through a rotation too.

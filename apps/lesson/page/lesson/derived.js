@@ -45,21 +45,18 @@ const makers = {
 
   // dX_h = dQ W^T for the rows of dQ and the columns of W that are of the head that is open
   headShare(lesson, { gradient, weight }) {
-    const { anatomy, state, heads, tape } = lesson;
+    const { anatomy, state, heads } = lesson;
     const grid = (part) => gridOf(part, anatomy.shape(part.of ?? part.value), state.head, heads);
     const [left, right] = [grid(gradient), grid(weight)];
     const width = right.rows;
     const columns = Array.from({ length: right.columns }, (_, c) => c);
-    const factorsOf = (index, c) => [
-      Expression.cell(gradient.value, indexIn(left, Math.floor(index / width), c)),
-      Expression.cell(weight.value, indexIn(right, index % width, c)),
-    ];
-    const product = (index, c) =>
-      factorsOf(index, c).reduce((all, at) => all * tape.number(at.value, at.index), 1);
-    const data = Float64Array.from({ length: left.rows * width }, (_, index) =>
-      columns.reduce((sum, c) => sum + product(index, c), 0),
-    );
-    const term = (index) => (c) => Expression.product(factorsOf(index, c));
-    return { data, expression: (index) => Expression.sum(columns.map(term(index))) };
+    const term = (index) => (c) =>
+      Expression.product([
+        Expression.cell(gradient.value, indexIn(left, Math.floor(index / width), c)),
+        Expression.cell(weight.value, indexIn(right, index % width, c)),
+      ]);
+    const expression = (index) => Expression.sum(columns.map(term(index)));
+    const data = Float64Array.from({ length: left.rows * width }, (_, index) => lesson.evaluate(expression(index)));
+    return { data, expression };
   },
 };

@@ -40,7 +40,7 @@ function constantsOf(lesson) {
     found.sigma = `sigma = ${x}.std(axis=1, keepdims=True)`;
     found.epsilon = `epsilon = ${step.norm.epsilon}`;
   }
-  found.T = `T = ${lesson.chapters.queries.length || anatomy.shape(layer.weights)[2]}`;
+  found.T = `T = ${anatomy.shape(layer.weights)[2]}`;
   found.base = `base = ${anatomy.maker(layer.q)?.attributes.base ?? 10000}`;
   const tokens = indexOfTokens(lesson);
   if (tokens !== undefined) {
@@ -106,7 +106,6 @@ const greek = { μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat" };
 // dX_in,norm has another than in addresses.
 const pythonName = (symbol) =>
   greek[symbol] ?? keyOf(symbol).replace("ℓ", "loss").replace(/[,∘−]/g, "_").replace("'", "_slope");
-const isPythonName = (name) => /^[A-Za-z_]\w*$/.test(name);
 
 // "dQ = dZ K" is dQ_ = dZ @ K; what stands side by side is a product of matrices.
 function pythonOf(text) {
@@ -136,33 +135,27 @@ function linesOf(rule) {
 
 const namesIn = (line) => line.match(/(?<![\w.'])[A-Za-z]\w*/g) ?? [];
 
-// What the names in the rules of a step stand for: a matrix of the step, or of another, perhaps turned as Kᵀ.
+// What the names in the rules of a step stand for: {matrix, isTurned} of this step, of another of this layer, or, of an
+// encoder, of another layer; K is there as Kᵀ.
 class Names {
   constructor(lesson) {
     this.lesson = lesson;
     this.own = matricesOf(lesson, lesson.step);
     this.constants = constantsOf(lesson);
-    this.matrices = new Set(this.own.values()); // those that the script needs
-    this.lists = new Map(); // of a matrix in several heads, by their names
+    this.matrices = new Map(this.own); // those that the script needs
+    this.lists = new Map(); // of a matrix in several heads
     this.lines = new Set(); // and what it defines before the rules
     this.others = lesson.layers.map((layer) => lesson.at({ layer, head: 0 }));
     this.inHeads = [];
   }
 
-  // {matrix, isTurned}, or undefined: of this step, of another of this layer, or of another layer.
   find(name) {
-    for (const [lesson, step] of this.places()) {
-      const found = step === this.lesson.step ? this.own : shows(step, name) ? matricesOf(lesson, step) : new Map();
-      const matrix = found.get(name) ?? found.get(`${name}t`);
-      if (matrix) return { matrix, isTurned: !found.has(name) };
+    if (this.own.has(name)) return this.own.get(name);
+    for (const lesson of [this.lesson, ...(name.includes("_enc") ? this.others : [])]) {
+      const step = lesson.chapters.steps.find((each) => shows(each, name));
+      if (step) return matricesOf(lesson, step).get(name);
     }
-  }
-
-  *places() {
-    yield [this.lesson, this.lesson.step];
-    for (const lesson of [this.lesson, ...this.others]) {
-      for (const step of lesson.chapters.steps) yield [lesson, step];
-    }
+    return undefined;
   }
 
   // [{matrix, isTurned}] of "dK_heads_of_group", or undefined.
@@ -183,13 +176,12 @@ class Names {
 
   // Whether the script can have all that a line of Python reads.
   needs(line) {
-    const names = namesIn(line).filter((name) => !pythonWords.includes(name));
     const lines = { ...helpers, ...this.constants, x_hat: null };
-    for (const name of names) {
+    for (const name of namesIn(line).filter((each) => !pythonWords.includes(each))) {
       const found = this.find(name);
       const list = found || name in lines ? undefined : this.findInHeads(name);
       if (!found && !list && !(name in lines)) return false;
-      if (found) this.matrices.add(found.matrix);
+      if (found) this.matrices.set(name, found);
       else if (list) this.lists.set(name, list);
       else if (lines[name]) this.define(lines[name]);
     }
@@ -198,25 +190,14 @@ class Names {
 
   define(line) {
     if (this.lines.has(line)) return;
-    const [name, of] = line.split(" = ");
-    for (const each of namesIn(of)) if (each !== name && (each in helpers || each in this.constants)) this.needs(each);
-    for (const each of namesIn(of)) if (this.own.has(each)) this.matrices.add(this.own.get(each));
+    this.needs(line.split(" = ")[1]);
     this.lines.add(line);
   }
-
-  // K is Kt.T where the step shows the transpose.
-  turned(line) {
-    return line.replace(/(?<![\w.'])[A-Za-z]\w*(\.T)?/g, (all, isTurned) => {
-      const name = isTurned ? all.slice(0, -2) : all;
-      return this.find(name)?.isTurned ? `${name}t${isTurned ? "" : ".T"}` : all;
-    });
-  }
 }
 
-function shows(step, name) {
-  const symbols = partsOf(step).flatMap(({ symbol, gradientPart }) => [symbol, gradientPart?.symbol ?? `d${symbol}`]);
-  return symbols.some((symbol) => [name, `${name}t`].includes(pythonName(symbol)));
-}
+const namesOf = ({ symbol, gradientPart }) => [symbol, gradientPart?.symbol ?? `d${symbol}`].map(uprightName);
+const shows = (step, name) => partsOf(step).some((part) => namesOf(part).includes(name));
+const uprightName = (symbol) => pythonName(symbol.replace("^T", ""));
 
 const pythonWords = "np lambda x z axis keepdims True abs pairs turn complexes pairwise len sum".split(" ");
 
@@ -225,13 +206,13 @@ const matricesOf = (lesson, step) =>
     lesson
       .matrices(step)
       .flatMap(({ forward, backward }) => [forward, backward])
-      .filter((matrix) => matrix && isPythonName(pythonName(matrix.symbol)))
-      .map((matrix) => [pythonName(matrix.symbol), matrix]),
+      .filter(Boolean)
+      .map((matrix) => [uprightName(matrix.symbol), { matrix, isTurned: matrix.symbol.endsWith("^T") }]),
   );
 
 // A matrix that is called by what it is made of, as P∘dP.
 const rulesOfSymbols = (own) =>
-  [...own.values()].filter(({ symbol }) => /[∘-]/.test(symbol)).map(({ symbol }) => `${pythonName(symbol)} = ${symbol}`);
+  [...own].filter(([, { matrix }]) => /[∘-]/.test(matrix.symbol)).map(([name, { matrix }]) => `${name} = ${matrix.symbol}`);
 
 // {names, lines, compared}: what is computed, and the names of the matrices that it makes again.
 function computedIn(lesson) {
@@ -243,17 +224,15 @@ function computedIn(lesson) {
   const lines = [...rules, ...rulesOfSymbols(names.own)].flatMap((rule) => {
     const written = linesOf(rule);
     const [, made, rows = "", of] = /^(\w+)(\[.*?\])? = (.*)$/.exec(written.at(-1)) ?? [];
-    const { matrix, isTurned } = names.find(made) ?? {};
+    const found = names.find(made);
     const read = [...written.slice(0, -1), of].join("; ");
-    if (!(matrix || made === "x_hat") || !/^[ -~]*$/.test(read) || !names.needs(read)) return [];
+    if (!(found || made === "x_hat") || !/^[ -~]*$/.test(read) || !names.needs(read)) return [];
     if (made === "x_hat") return [`x_hat = ${of}`];
-    names.matrices.add(matrix);
-    const name = pythonName(matrix.symbol);
+    names.matrices.set(made, found);
     // Until all rows are made.
-    const begin = rows && !compared.has(name) ? [`${name}_ = np.full(${name}.shape, np.inf)`] : [];
-    compared.add(name);
-    const line = isTurned ? `${name}_ = (${names.turned(of)}).T` : `${name}_${rows} = ${names.turned(of)}`;
-    return [...begin, ...written.slice(0, -1), line];
+    const begin = rows && !compared.has(made) ? [`${made}_ = np.full(${made}.shape, np.inf)`] : [];
+    compared.add(made);
+    return [...begin, ...written.slice(0, -1), `${made}_${rows} = ${of}`];
   });
   return { names, lines, compared: [...compared] };
 }
@@ -268,7 +247,7 @@ export function numpyScript(lesson) {
     "",
     'np.seterr(invalid="ignore")',
     "",
-    ...[...names.matrices].map((matrix) => `${pythonName(matrix.symbol)} = ${arrayOf({ matrix })}`),
+    ...[...names.matrices].map(([name, found]) => `${name} = ${arrayOf(found)}`),
     ...[...names.lists].map(([name, list]) => `${name} = [${list.map(arrayOf).join(", ")}]`),
     "",
     ...names.lines,
@@ -283,7 +262,7 @@ export function numpyScript(lesson) {
 const pythonNumber = (x) =>
   fullNumber(x).replace("−", "-").replace("∞", "np.inf").replace("NaN", "np.nan");
 
-function arrayOf({ matrix, isTurned = false }) {
+function arrayOf({ matrix, isTurned }) {
   const { rows, columns } = matrix.grid;
   const line = (row) =>
     Array.from({ length: columns }, (_, column) => pythonNumber(matrix.numberShown(row, column)));

@@ -67,13 +67,10 @@ function functionOfOne(name) {
 const oneNumber = Expression.number(1);
 
 /** @type {OpKind} */
-const power = {
-  ...elementwise(
-    ({ inputs: [{ data: a }, b], attributes: { exponent } }) =>
-      a.map((x, i) => x ** (b ? b.data[i] : exponent)),
-    ([a, b], { exponent }) => Expression.power(a, b ?? Expression.number(exponent)),
-  ),
-};
+const power = elementwise(
+  ({ inputs: [{ data: a }, b], attributes: { exponent } }) => a.map((x, i) => x ** (b ? b.data[i] : exponent)),
+  ([a, b], { exponent }) => Expression.power(a, b ?? Expression.number(exponent)),
+);
 
 // x (1 + tanh(u)) / 2, u = sqrt(2 / π) (x + 0.044715 x³)
 const geluCubic = 0.044715;
