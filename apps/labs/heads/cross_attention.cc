@@ -46,7 +46,8 @@ Tensor backwards(const Tensor& x) {
 }
 
 // The share of new answers that are right after training: of the other sequence, or of x itself.
-double train(const LabContext& lab, uint64_t seed, Source source, bool asks_between) {
+double train(const LabContext& lab, uint64_t seed, Source source, bool asks_between,
+             Losses& losses) {
   const RandomStream random(seed);
   const Reader reader(Initializer(random.derive("reader"), DType::f64));
   if (lab.is_control() && source == Source::kOther) source = Source::kItself;
@@ -58,10 +59,11 @@ double train(const LabContext& lab, uint64_t seed, Source source, bool asks_betw
     return std::pair(reader(x, other, source), backwards(asks_between ? other : x));
   };
   lab.say(absl::StrCat("cross, seed ", seed));
-  train_with_adam(parameters(reader), lab.integer("steps"), [&](uint64_t step) {
+  const auto loss_of_step = [&](uint64_t step) {
     const auto [logits, answers] = logits_and_answers(random.derive(step), Reader::kBatch);
     return cross_entropy(logits, answers);
-  });
+  };
+  losses.push_back(train_with_adam(parameters(reader), lab.integer("steps"), loss_of_step));
   const auto [logits, answers] = logits_and_answers(random.derive("new"), 100);
   const Samples wanted = answers.to_vector();
   const std::vector<int64_t> given = places_of_largest(logits);
@@ -75,14 +77,15 @@ Section task_section(const LabContext& lab) {
     Text name;
     Source source;
     Samples between = {}, within = {};
+    Losses losses_between = {}, losses_within = {};
   };
   std::vector<Arm> arms = {{say("attends to the other sequence"), Source::kOther},
                            {say("attends to its own sequence"), Source::kItself},
                            {say("self-attention over both as one sequence"), Source::kBoth}};
   for (Arm& arm : arms) {
     for (const uint64_t seed : lab.seeds()) {
-      arm.between.push_back(train(lab, seed, arm.source, true));
-      arm.within.push_back(train(lab, seed, arm.source, false));
+      arm.between.push_back(train(lab, seed, arm.source, true, arm.losses_between));
+      arm.within.push_back(train(lab, seed, arm.source, false, arm.losses_within));
     }
   }
   const Arm &cross = arms[0], &self = arms[1], &both = arms[2];
@@ -96,7 +99,7 @@ Section task_section(const LabContext& lab) {
     map.row_names.push_back(arm.name);
     map.numbers.insert(map.numbers.end(), {mean_of(arm.between), mean_of(arm.within)});
   }
-  return make_section(
+  Section section = make_section(
       "cross.task",
       {premise(at_least(say("attention to the other, asked for it: right"), 0.9, cross.between)),
        premise(at_least(say("self-attention, asked for its own: right"), 0.9, self.within)),
@@ -107,6 +110,12 @@ Section task_section(const LabContext& lab) {
        beyond(named("joined", below(say("asked for the other: self-attention over both as one"),
                                     0.9, both.between)))},
       {map});
+  std::vector<Losses> all;
+  for (const Arm& arm : arms) {
+    all.insert(all.end(), {arm.losses_between, arm.losses_within});
+  }
+  add_settled(section, all);
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) { return {task_section(lab)}; }

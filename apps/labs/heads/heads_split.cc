@@ -74,11 +74,6 @@ Samples losses_of(const LabContext& lab, uint64_t seed, Way way) {
                          /*learning_rate=*/0.02, Rate::kFalling);
 }
 
-// The mean of the last tenth of the steps.
-double end_of(const Samples& losses) {
-  return mean_of(std::span(losses).last((losses.size() + 9) / 10));
-}
-
 double most_apart(const Samples& a, const Samples& b) {
   double most = 0;
   for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
@@ -91,8 +86,8 @@ Section trained_section(const LabContext& lab) {
     return over_seeds(lab, [&](uint64_t seed) { return losses_of(lab, seed, way); });
   };
   const auto cut = train(lab.is_control() ? Way::kParts : Way::kCut), twice = train(Way::kTwice);
-  const Samples end = values_of(cut, end_of), other_end = values_of(twice, end_of);
-  return make_section(
+  const Samples end = values_of(cut, loss_at_end), other_end = values_of(twice, loss_at_end);
+  Section section = make_section(
       "heads-split.trained",
       {premise(
            at_most(say("loss at the end, where zeros have 1: a second matrix"), kAlike, other_end)),
@@ -105,6 +100,8 @@ Section trained_section(const LabContext& lab) {
                   log_axis(say("loss")),
                   {numbered_series(say("q is cut"), cut[0]),
                    numbered_series(say("a second matrix"), twice[0])})});
+  add_settled(section, {cut, twice});
+  return section;
 }
 
 // |dz_0 / dx| of the first head, channel by channel, summed over the tokens. In the control the

@@ -86,12 +86,7 @@ struct Form {
   Keys kind;
   std::vector<Samples> losses = {};  // of each step, by seed
 
-  Samples last() const {  // over the last tenth of the steps
-    return values_of(losses, [](const Samples& steps) {
-      const auto tenth = std::max<std::ptrdiff_t>(1, std::ssize(steps) / 10);
-      return mean_of(Samples(steps.end() - tenth, steps.end()));
-    });
-  }
+  Samples last() const { return values_of(losses, loss_at_end); }
   Series curve() const { return numbered_series(name, losses[0]); }  // first seed
 };
 
@@ -139,18 +134,24 @@ Section guiding_section(const LabContext& lab, const Forms& forms) {
       line_chart(say("Mean square of the error, first seed"), say("step"), say("error"),
                  {own.curve(), forms.one.curve(), moved.curve(), random.curve()});
   chart.levels = {{say("the mean of all values"), blind}};
-  return make_section("key-value.guiding",
-                      {learned(lab, own), guided(moved, own), guided(random, own),
-                       no_better_than_blind(lab, moved), no_better_than_blind(lab, random)},
-                      {chart});
+  Section section =
+      make_section("key-value.guiding",
+                   {learned(lab, own), guided(moved, own), guided(random, own),
+                    no_better_than_blind(lab, moved), no_better_than_blind(lab, random)},
+                   {chart});
+  add_settled(section, {own.losses, moved.losses, random.losses});
+  return section;
 }
 
 Section equal_section(const LabContext& lab, const Forms& forms) {
-  return make_section("key-value.equal",
-                      {learned(lab, forms.one), learned(lab, forms.own),
-                       guided(forms.moved, forms.one), guided(forms.moved, forms.own)},
-                      {line_chart(say("Mean square of the error, first seed"), say("step"),
-                                  say("error"), {forms.own.curve(), forms.one.curve()})});
+  Section section =
+      make_section("key-value.equal",
+                   {learned(lab, forms.one), learned(lab, forms.own),
+                    guided(forms.moved, forms.one), guided(forms.moved, forms.own)},
+                   {line_chart(say("Mean square of the error, first seed"), say("step"),
+                               say("error"), {forms.own.curve(), forms.one.curve()})});
+  add_settled(section, {forms.one.losses, forms.own.losses, forms.moved.losses});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {

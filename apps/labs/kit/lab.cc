@@ -64,6 +64,12 @@ std::vector<int64_t> LabContext::integers(const std::string& option) const {
   return each_of(numbers(option), [](double number) { return int64_t{std::llround(number)}; });
 }
 
+LabContext LabContext::with(const std::string& option, double number) const {
+  LabContext other = *this;
+  other.values_[option] = {number};
+  return other;
+}
+
 int64_t LabContext::integer(const std::string& option) const { return integers(option).front(); }
 
 std::vector<uint64_t> LabContext::seeds() const {

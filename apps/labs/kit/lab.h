@@ -63,7 +63,8 @@ class LabContext {
 
   const std::vector<double>& numbers(const std::string& option) const;
   std::vector<int64_t> integers(const std::string& option) const;
-  int64_t integer(const std::string& option) const;  // the first
+  int64_t integer(const std::string& option) const;                 // the first
+  LabContext with(const std::string& option, double number) const;  // the same, but for this
   // One for each of `--seeds`: 101, 102, … The labs were set up with others, which are smaller.
   std::vector<uint64_t> seeds() const;
 

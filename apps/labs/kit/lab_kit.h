@@ -93,16 +93,23 @@ Table table_by(Text title, std::vector<Text> header, const std::vector<T>& all, 
   return table;
 }
 
-// Whether a claim holds at the points of a grid of two quantities.
+// Whether a claim holds at the points of a grid of two quantities. Where chance may have decided,
+// or no effect is seen, nobody knows.
 struct ClaimMap {
   Text title;
-  std::string x_name, y_name;
+  Text x_name, y_name;
   Samples x, y;
-  std::function<FindingResult(double x, double y)> at;
+  std::function<Finding(double x, double y)> at;
 };
 // Shows the map in the section; and adds what can be read off it, "n / d ≥ 8", as a finding beyond
 // the condition that texts know by its name.
 void add_map(Section& section, const std::string& name, const ClaimMap& map);
+
+// The losses of each step, by seed: of one kind of training.
+using Losses = std::vector<Samples>;
+// Adds whether all of these trainings no longer change, and where they do, the condition that the
+// claim is about as many steps.
+void add_settled(Section& section, const std::vector<Losses>& trainings);
 
 // A cell for each of `all`, behind the first.
 template <class T, class Cell>

@@ -83,14 +83,14 @@ double largest_of(const Tensor& x) {
 
 double variance_of(const Tensor& x) { return std::pow(deviation_of(x.to_vector()), 2); }
 
-double median_of(std::vector<double> numbers) {
-  const auto middle = numbers.begin() + std::ssize(numbers) / 2;
-  std::ranges::nth_element(numbers, middle);
-  return *middle;
+std::vector<double> shares_of_rows(const Tensor& part, const Tensor& whole) {
+  std::vector<double> shares = sqrt(sum(part * part, -1) / sum(whole * whole, -1)).to_vector();
+  std::ranges::sort(shares);
+  return shares;
 }
 
-double median_share_of_rows(const Tensor& part, const Tensor& whole) {
-  return median_of(sqrt(sum(part * part, -1) / sum(whole * whole, -1)).to_vector());
+double quantile_of(const std::vector<double>& ascending, double u) {
+  return ascending[static_cast<size_t>(u * static_cast<double>(ascending.size()))];
 }
 
 std::vector<int64_t> places_of_largest(const Tensor& x) {
@@ -165,6 +165,10 @@ std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameter
     losses.push_back(loss.item());
   }
   return losses;
+}
+
+double loss_at_end(const std::vector<double>& losses) {
+  return mean_of(std::span(losses).last((losses.size() + 9) / 10));
 }
 
 std::vector<double> milliseconds_of(int calls, const std::function<void()>& call) {

@@ -38,8 +38,10 @@ Tensor lengths_of_rows(const Tensor& x);                    // |x|, of the last 
 double size_of(const Tensor& x);     // the root of the sum of squares
 double largest_of(const Tensor& x);  // of the magnitudes; a NaN, where there is one
 double variance_of(const Tensor& x);
-double median_of(std::vector<double> numbers);
-double median_share_of_rows(const Tensor& part, const Tensor& whole);  // |row| / |row|
+// |row| / |row|, ascending.
+std::vector<double> shares_of_rows(const Tensor& part, const Tensor& whole);
+// The one that is larger than a share `u` of all: 0.5 is the median.
+double quantile_of(const std::vector<double>& ascending, double u = 0.5);
 // The place of the largest number of each row, along the last axis: the answers of logits.
 std::vector<int64_t> places_of_largest(const Tensor& x);
 double count_not_zero(const Tensor& x);
@@ -76,6 +78,9 @@ enum class Rate { kConstant, kFalling };
 std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameters, int64_t steps,
                                     const std::function<Tensor(uint64_t step)>& loss_of_step,
                                     double learning_rate = 0.02, Rate rate = Rate::kConstant);
+
+// The mean loss over the last tenth of its steps.
+double loss_at_end(const std::vector<double>& losses);
 
 // The milliseconds that each of `calls` calls takes, the shortest first.
 std::vector<double> milliseconds_of(int calls, const std::function<void()>& call);

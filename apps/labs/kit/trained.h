@@ -43,6 +43,9 @@ inline Samples validations_of(const std::vector<Trained>& all, double Evaluation
 inline Samples losses_of(const std::vector<Trained>& all) {
   return validations_of(all, &Evaluation::loss);
 }
+inline Losses training_losses_of(const std::vector<Trained>& all) {
+  return each_of(all, [](const Trained& each) { return each.losses; });
+}
 inline Samples right_tokens_of(const std::vector<Trained>& all) {  // shares
   return validations_of(all, &Evaluation::token_accuracy);
 }

@@ -74,7 +74,7 @@ Series flops_series(const LabContext& lab, const Text& name, const Layer& layer)
 }
 
 Section table_section(const LabContext& lab) {
-  const int64_t d = lab.integer("d"), n = lab.integer("n");
+  const int64_t d = lab.integer("d");
   const auto attend = [&](int64_t width) {
     return lab.is_control() ? whole_attention(width) : attention_alone();
   };
@@ -84,11 +84,18 @@ Section table_section(const LabContext& lab) {
   section.add(exact(say("{0}: power of d", say("attention")), 1, powers.d, 1e-9));
   section.add(equal(say("n = d: attention over recurrence"), 1,
                     flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d)));
-  section.add(beyond(named(
-      "maps", at_most(say("attention with all its maps over attention alone, "
-                          "n = {0}",
-                          n),
-                      1, flops_of(whole_attention(d), n, d) / flops_of(attention_alone(), n, d)))));
+  add_map(section, "map",
+          {.title = say("A layer's maps cost no more than its attention"),
+           .x_name = "n",
+           .y_name = "d",
+           .x = {16, 32, 128, 512},
+           .y = {16, 64, 256},
+           .at = [](double x, double y) {
+             const int64_t tokens = std::llround(x), width = std::llround(y);
+             return at_most("", 2,
+                            flops_of(whole_attention(width), tokens, width) /
+                                flops_of(attention_alone(), tokens, width));
+           }});
   section.show(line_chart(
       say("Multiplications and additions, d = {0}", d), log_axis("n"), log_axis(say("operations")),
       {flops_series(lab, say("attention"), attention_alone()),
@@ -158,16 +165,15 @@ Section slow_section(const LabContext& lab) {
                     above_one(say("time of a recurrence over that of attention, n = {0}", longest),
                               beside)))});
   add_map(section, "map",
-          {.title = say("A recurrence needs fewer operations than attention"),
+          {.title = say("A recurrence needs no fewer operations than attention"),
            .x_name = "n",
            .y_name = "d",
            .x = {16, 64, 256, 1024},
            .y = {16, 64, 256},
            .at = [](double n, double width) {
              const int64_t tokens = std::llround(n), numbers = std::llround(width);
-             return above("", flops_of(recurrence_of(numbers), tokens, numbers),
-                          flops_of(attention_alone(), tokens, numbers))
-                 .result;
+             return at_most("", flops_of(recurrence_of(numbers), tokens, numbers),
+                            flops_of(attention_alone(), tokens, numbers));
            }});
   return section;
 }
@@ -197,8 +203,7 @@ Section window_section(const LabContext& lab) {
            .x = {2, 8, 32, 128},
            .y = {32, 64, 128, 256},
            .at = [](double r, double n) {
-             return near("", n * (2 * r + 1), pairs_within(std::llround(n), std::llround(r)), 0.1)
-                 .result;
+             return near("", n * (2 * r + 1), pairs_within(std::llround(n), std::llround(r)), 0.1);
            }});
   return section;
 }

@@ -56,12 +56,9 @@ Section share_section(const LabContext& lab) {
            .x = {0.02, 0.04, 0.08, 0.16},
            .y = {16, 64, 256},
            .at = [&](double sigma, double d) {
-             return below("", 2,
-                          over_seeds(lab,
-                                     [&](uint64_t seed) {
-                                       return most_of(shares_of(lab, seed, std::llround(d), sigma));
-                                     }))
-                 .result;
+             return below("", 2, over_seeds(lab, [&](uint64_t seed) {
+                            return most_of(shares_of(lab, seed, std::llround(d), sigma));
+                          }));
            }});
   return section;
 }
@@ -105,12 +102,26 @@ Text layers_text(int64_t layers) {
 Section stacked_section(const LabContext& lab) {
   const int64_t enough = layers_enough(lab);
   const auto far = static_cast<double>(lab.integer("n") - 1);
-  return make_section(
+  Section section = make_section(
       "influence.stacked",
       {named("stacked", at_least(say("reach of {0} of convolution, in tokens", layers_text(enough)),
                                  far, reach_through(lab, enough))),
        beyond(named("one", at_least(say("reach of {0} of convolution, in tokens", layers_text(1)),
                                     far, reach_through(lab, 1))))});
+  add_map(section, "map",
+          {.title =
+               say("L layers whose taps reach r tokens to each side see all {0}", lab.integer("n")),
+           .x_name = "L",
+           .y_name = "r",
+           .x = {1, 3, 5, 15},
+           .y = {1, 3, 5, 15},
+           .at = [&](double layers, double side) {
+             return at_least(
+                 "", far,
+                 static_cast<double>(reach_through(lab.integer("n"), std::llround(2 * side + 1),
+                                                   std::llround(layers))));
+           }});
+  return section;
 }
 
 // In its control the one layer is as many as reach all.
@@ -192,13 +203,13 @@ std::vector<double> by_distance(const Network& network, const Tensor& x) {
   return row;
 }
 
-// The share of the first token beside the last where the matrix of the state is the identity, with
-// words `times` as large: where they are tiny, tanh is linear. By seed.
-Samples shares_kept_by_identity(const LabContext& lab, double times) {
+// The share of the first token beside the last where the matrix of the state is w · 1, with words
+// `times` as large: where they are tiny, tanh is linear. By seed.
+Samples shares_kept(const LabContext& lab, double w, double times) {
   return over_seeds(lab, [&](uint64_t seed) {
     Mixer mixer = make_mixer(lab, seed, options_of(lab, "recurrence", Cell::kRnn), true);
     std::get<NotedChild<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
-        identity(lab.integer("d"));
+        identity(lab.integer("d")) * w;
     const auto row = by_distance(mixer_of(lab, mixer, true), make_words(lab, seed) * times);
     return row.back() / row.front();
   });
@@ -232,10 +243,9 @@ Section decay_section(const LabContext& lab) {
       log_axis(say("influence")),
       each_of(kinds, [](const Kind& kind) { return numbered_series(kind.name, kind.rows[0], 0); }));
   const Kind &rnn = kinds[0], &lstm = kinds[1], &attention = kinds[2];
-  // One, but for what x² and rounding do.
-  constexpr double kKept = 1 - 1e-6;
-  const auto kept = [&](double times) { return shares_kept_by_identity(lab, times); };
-  return make_section(
+  constexpr double kKept = 0.9;  // what counts for less is forgotten
+  const auto kept = [&](double times) { return shares_kept(lab, 1, times); };
+  Section section = make_section(
       "influence.decay",
       {larger(say("RNN: influence of the last token, and of the first"), rnn.nearest(),
               rnn.farthest()),
@@ -248,6 +258,16 @@ Section decay_section(const LabContext& lab) {
        beyond(named("line", below(say("the same, words of size 10⁻⁶, where tanh is linear"), kKept,
                                   kept(1e-6))))},
       {who_sees_whom(lab), chart});
+  add_map(
+      section, "map",
+      {.title = say(
+           "The first token counts for less than 0.9 of the last: state times w, words of size a"),
+       .x_name = "w",
+       .y_name = "a",
+       .x = {0.5, 0.9, 1, 1.1, 1.5},
+       .y = {0.001, 0.01, 0.1, 1},
+       .at = [&](double w, double a) { return below("", kKept, shares_kept(lab, w, a)); }});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {

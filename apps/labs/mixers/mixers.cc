@@ -237,17 +237,20 @@ struct Arms {
   std::vector<Found> set, self, between, convolution, lstm, over_states, states_set;
 };
 
+// In their control neither a ReLU nor a gate is left: of both remains a convolution.
+Finder cnn_of(const LabContext& lab) {
+  return {.mixer = "uniform", .below = "convolution", .bends = !lab.breaks("linear")};
+}
+
 Arms train_all(const LabContext& lab) {
-  // In their control neither a ReLU nor a gate is left: of both remains a convolution.
-  const bool is_linear = lab.breaks("linear");
-  const Finder cnn = {.mixer = "uniform", .below = "convolution", .bends = !is_linear};
-  return {.set = find_marked(lab, {.mixer = "uniform"}),
-          .self = find_marked(lab, {.mixer = "attention"}),
-          .between = find_marked(lab, {.mixer = "attention", .is_asked_from = true}),
-          .convolution = find_marked(lab, cnn),
-          .lstm = find_marked(lab, is_linear ? cnn : Finder{.mixer = "recurrence"}),
-          .over_states = find_marked(lab, {.mixer = "attention", .below = "recurrence"}),
-          .states_set = find_marked(lab, {.mixer = "uniform", .below = "recurrence"})};
+  return {
+      .set = find_marked(lab, {.mixer = "uniform"}),
+      .self = find_marked(lab, {.mixer = "attention"}),
+      .between = find_marked(lab, {.mixer = "attention", .is_asked_from = true}),
+      .convolution = find_marked(lab, cnn_of(lab)),
+      .lstm = find_marked(lab, lab.breaks("linear") ? cnn_of(lab) : Finder{.mixer = "recurrence"}),
+      .over_states = find_marked(lab, {.mixer = "attention", .below = "recurrence"}),
+      .states_set = find_marked(lab, {.mixer = "uniform", .below = "recurrence"})};
 }
 
 Finding has_learned(const Text& model, const std::vector<Found>& all) {
@@ -269,10 +272,10 @@ Section assigned_section(const Arms& arms) {
 }
 
 // Models that decide by a bend or by gates, beside attention.
-Section old_section(const Arms& arms) {
+Section old_section(const LabContext& lab, const Arms& arms) {
   const Samples set = left_of(arms.set), cnn = left_of(arms.convolution), lstm = left_of(arms.lstm),
                 self = left_of(arms.self);
-  return make_section(
+  Section section = make_section(
       "mixers.old",
       {has_learned(say("self-attention"), arms.self),
        larger(say("variance left: a CNN, and self-attention"), cnn, self),
@@ -281,6 +284,17 @@ Section old_section(const Arms& arms) {
                                  set, kLearned))),
        beyond(named("lstm", alike(say("an LSTM, and a mean"), lstm, set, kLearned)))},
       {bars_of({{say("mean"), set}, {"CNN", cnn}, {"LSTM", lstm}, {say("self-attention"), self}})});
+  add_map(section, "map",
+          {.title = say("A CNN has not learned to choose one of n tokens"),
+           .x_name = say("steps"),
+           .y_name = "n",
+           .x = {50, 100, 200, 400},
+           .y = {4, 8, 16},
+           .at = [&](double steps, double n) {
+             const LabContext there = lab.with("steps", steps).with("n", n);
+             return above("", kLearned, left_of(find_marked(there, cnn_of(lab))));
+           }});
+  return section;
 }
 
 // By how much more equal weights leave than learned ones.
@@ -315,7 +329,8 @@ Section trusted_section(const Arms& arms) {
 
 std::vector<Section> run(const LabContext& lab) {
   const Arms arms = train_all(lab);
-  return {inputs_section(lab), assigned_section(arms), old_section(arms), trusted_section(arms)};
+  return {inputs_section(lab), assigned_section(arms), old_section(lab, arms),
+          trusted_section(arms)};
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ Finding learned(const Form& masked) {
 }
 
 Section mask_section(const Form& masked, const Form& open, const Form& easy) {
-  return make_section(
+  Section section = make_section(
       "leak.mask",
       {learned(masked),
        named("leak",
@@ -116,6 +116,9 @@ Section mask_section(const Form& masked, const Form& open, const Form& easy) {
              .rows = {{masked.name, masked.example},
                       {open.name, open.example},
                       {easy.name, easy.example}}}});
+  add_settled(section, {training_losses_of(masked.models), training_losses_of(open.models),
+                        training_losses_of(easy.models)});
+  return section;
 }
 
 Section distribution_section(const Form& masked, const Form& open) {

@@ -77,16 +77,21 @@ Guesses guess(const LabContext& lab) {
 }
 
 Section source_section(const LabContext& lab) {
+  std::vector<Losses> losses;
+  const auto right_of = [&](const Arm& arm) {
+    const std::vector<Trained> models = train(lab, arm);
+    losses.push_back(training_losses_of(models));
+    return right_tokens_of(models);
+  };
   const auto unmasked = [&](Position position, int64_t layers) {
-    return right_tokens_of(
-        train(lab, {.position = position, .layers = layers, .is_causal = false}));
+    return right_of({.position = position, .layers = layers, .is_causal = false});
   };
   const Samples learned = unmasked(Position::kLearned, 1), flat = unmasked(Position::kNone, 1),
                 deep = unmasked(Position::kNone, kDeep);
   const Guesses guesses = guess(lab);
   std::vector<Masked> masked;
   for (int64_t layers = 1; layers <= kDeep; ++layers) {
-    masked.push_back({layers, right_tokens_of(train(lab, {.layers = layers}))});
+    masked.push_back({layers, right_of({.layers = layers})});
   }
   LineChart chart = line_chart(
       say("Without positions: share of tokens that are right"), say("layers"), say("share"),
@@ -97,7 +102,7 @@ Section source_section(const LabContext& lab) {
         .spread = {deviation_of(flat), deviation_of(deep)}}});
   chart.levels = {{say("the commonest letter of the period"), guesses.commonest},
                   {say("best guess without order"), guesses.other}};
-  return make_section(
+  Section section = make_section(
       "positions.source",
       {premise(
            at_least(say("no mask, learned positions: tokens that are right"), kLearned, learned)),
@@ -109,12 +114,15 @@ Section source_section(const LabContext& lab) {
        beyond(named("mask", at_most(say("causal mask, no positions, {0} layers", kDeep),
                                     guesses.other, masked.back().right)))},
       {chart});
+  add_settled(section, losses);
+  return section;
 }
 
 // Both kinds of positions, on both tasks.
 Section kinds_section(const LabContext& lab) {
   Section section = make_section("positions.kinds");
   LineChart chart = chart_of_losses({});
+  std::vector<Losses> losses;
   for (const char* const task : {kReverse, kEcho}) {
     for (const Position position : {Position::kLearned, Position::kSinusoidal}) {
       const auto models = train(lab, {.task = task, .position = position});
@@ -122,8 +130,10 @@ Section kinds_section(const LabContext& lab) {
       section.add(
           at_least(say("{0}: tokens that are right", name), kLearned, right_tokens_of(models)));
       chart.series.push_back(numbered_series(name, models[0].losses));
+      losses.push_back(training_losses_of(models));
     }
   }
+  add_settled(section, losses);
   section.show(chart);
   return section;
 }

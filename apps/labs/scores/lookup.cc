@@ -52,11 +52,6 @@ Tensor scores_of(Score score, const Tensor& queries, const Tensor& keys, const T
   fail("a score without a formula");
 }
 
-double Lookup::last_loss() const {
-  const auto tenth = std::max<std::ptrdiff_t>(1, std::ssize(losses) / 10);
-  return mean_of(std::span(losses).last(static_cast<size_t>(tenth)));
-}
-
 Lookup train_lookup(const RandomStream& random, const LookupOptions& options) {
   constexpr int64_t kContents = 16;  // numbers written on a word
   const int64_t n = options.n, d = options.d;

@@ -36,7 +36,7 @@ struct Lookup {
   Tensor keys() const { return matmul(words, w_k) / std::sqrt(d()); }
   Tensor scores() const { return scores_of(score, queries(), keys(), v, bias); }  // [n, n]
   Tensor weights() const { return softmax(scores()); }
-  double last_loss() const;  // the mean over the last tenth of the steps
+  double last_loss() const { return loss_at_end(losses); }
 };
 
 struct LookupOptions {

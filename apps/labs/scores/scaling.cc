@@ -7,7 +7,7 @@ namespace {
 // How the d numbers of a query and of a key are drawn.
 struct Elements {
   double times = 1, shift = 0;  // deviation and mean
-  bool are_one = false;         // all d are one and the same number
+  double correlation = 0;       // of two of them; 1: all d are one and the same number
 };
 
 // The variance of one block of n × n scores is known to a share of 2 / √(n d): with this many
@@ -22,11 +22,14 @@ int64_t blocks_of(const LabContext& lab, int64_t d) {
 Tensor draw_products(const LabContext& lab, uint64_t seed, int64_t d, const Elements& elements) {
   constexpr int64_t kFewer = 8;  // blocks suffice to tell d² from d
   const RandomStream random(seed);
-  const int64_t n = lab.integer("n"), independent = elements.are_one ? 1 : d;
-  const int64_t blocks = blocks_of(lab, elements.are_one ? kFewer : d);
-  const auto draw = [&](const char* name) {
-    const Tensor drawn = random_normal(random, name, {blocks, n, independent});
-    return broadcast_to(drawn * elements.times + elements.shift, {blocks, n, d});
+  const int64_t n = lab.integer("n");
+  const int64_t blocks = blocks_of(lab, elements.correlation > 0 ? std::min(d, kFewer) : d);
+  const auto draw = [&](const std::string& name) {
+    const Tensor own = random_normal(random, name, {blocks, n, d}),
+                 common = random_normal(random, name + " in common", {blocks, n, 1});
+    const Tensor drawn =
+        own * std::sqrt(1 - elements.correlation) + common * std::sqrt(elements.correlation);
+    return drawn * elements.times + elements.shift;
   };
   return reshape(products_of_rows(draw("queries"), draw("keys")), {blocks * n, n});
 }
@@ -39,6 +42,7 @@ struct Measured {
   double entropy = 0;              // of a row, in nats
   double passed_on = 0;            // |dS| / |dP|, of all rows together
   double passed_on_by_median = 0;  // |dS| / |dP|, of the median row
+  Samples passed_on_by_row = {};   // the same of each row, ascending
 };
 
 void add_weights_of_rows(const Tensor& scores, const Tensor& weights, Measured& measured) {
@@ -67,7 +71,8 @@ Measured measure(const LabContext& lab, const Tensor& products, double factor, u
                        .variance = variance_of(scores),
                        .entropy = -mean(sum(weights * log_softmax(logits), -1)).item(),
                        .passed_on = size_of(back) / size_of(pushed),
-                       .passed_on_by_median = median_share_of_rows(back, pushed)};
+                       .passed_on_by_row = shares_of_rows(back, pushed)};
+  measured.passed_on_by_median = quantile_of(measured.passed_on_by_row);
   add_weights_of_rows(scores, weights, measured);
   return measured;
 }
@@ -82,7 +87,7 @@ struct Row {
 using Rows = std::vector<Row>;  // by d
 
 Rows measure_all(const LabContext& lab, bool is_scaled) {
-  const Elements elements = {.are_one = lab.breaks("dependent")};
+  const Elements elements = {.correlation = lab.breaks("dependent") ? 1.0 : 0.0};
   return each_of(lab.integers("d"), [&](int64_t d) {
     const double factor = is_scaled ? 1 / std::sqrt(static_cast<double>(d)) : 1;
     return Row{d, over_seeds(lab, [&](uint64_t seed) {
@@ -135,7 +140,23 @@ Section variance_section(const LabContext& lab, const Rows& plain) {
   section.add(variance_of_other(lab, "zero", say("all elements 0"), {.times = 0}));
   section.add(variance_of_other(lab, "shifted", say("elements of mean 1"), {.shift = 1}));
   section.add(variance_of_other(lab, "dependent", say("all elements of a vector one number"),
-                                {.are_one = true}));
+                                {.correlation = 1}));
+  add_map(section, "map",
+          {.title = say("The variance is d, to a tenth, where elements have the correlation r"),
+           .x_name = "r",
+           .y_name = "d",
+           .x = {0.003, 0.01, 0.03, 0.1, 0.3},
+           .y = {4, 16, 64, 256},
+           .at = [&](double correlation, double d) {
+             return near(
+                 "", d,
+                 over_seeds(lab,
+                            [&](uint64_t seed) {
+                              return variance_of(draw_products(lab, seed, std::llround(d),
+                                                               {.correlation = correlation}));
+                            }),
+                 kTenth);
+           }});
   Series predicted = series_by(say("predicted: d"), plain, &Row::d, &Row::d);
   predicted.has_marks = false;
   section.show(line_chart(say("Variance of the scores"), log_axis("d"), log_axis(say("variance")),
@@ -199,7 +220,7 @@ Samples steadiness(const Rows& rows, double Measured::*number) {
   return shares;
 }
 
-Section gradient_section(const Rows& plain, const Rows& scaled) {
+Section gradient_section(const LabContext& lab, const Rows& plain, const Rows& scaled) {
   constexpr int64_t kUsual = 64;  // d_k of Vaswani et al. 2017: from here on scores are large
   const Row &all = plain.back(), &divided = scaled.back();
   const auto steadier = [&](const Text& rows, double Measured::*number) {
@@ -212,7 +233,12 @@ Section gradient_section(const Rows& plain, const Rows& scaled) {
   };
   const Text middle = say("the median row"), together = say("all rows together");
   const Finding vanishes = named("middle", more(middle, &Measured::passed_on_by_median));
-  return make_section(
+  const auto row_at = [](const Rows& rows, double d, double u) {
+    const Row& row = *std::ranges::find(rows, std::llround(d), &Row::d);
+    return values_of(row.seeds,
+                     [=](const Measured& each) { return quantile_of(each.passed_on_by_row, u); });
+  };
+  Section section = make_section(
       "scaling.gradient",
       {steadier(middle, &Measured::passed_on_by_median), steadier(together, &Measured::passed_on),
        all.d >= kUsual ? vanishes : beyond(vanishes),
@@ -221,6 +247,17 @@ Section gradient_section(const Rows& plain, const Rows& scaled) {
                 &Measured::passed_on),
        chart_of(say("|dS| / |dP|, the median row"), say("share"), plain, scaled,
                 &Measured::passed_on_by_median)});
+  add_map(
+      section, "map",
+      {.title = say("Divided, a row that gets more than a share u of all rows gets more gradient"),
+       .x_name = "d",
+       .y_name = "u",
+       .x = lab.numbers("d"),
+       .y = {0.1, 0.3, 0.5, 0.7, 0.9},
+       .at = [&](double d, double u) {
+         return larger("", row_at(scaled, d, u), row_at(plain, d, u));
+       }});
+  return section;
 }
 
 // The softmax of many rows whose scores are multiplied or shifted.
@@ -242,7 +279,7 @@ Pulled measure_pulled(const LabContext& lab, uint64_t seed, double factor, doubl
   const Tensor back = backward(weights, {.cotangent = pushed, .keep_graph = true})[scores];
   return {.factor = factor,
           .largest = mean(max(weights, -1)).item(),
-          .passed_on = median_share_of_rows(back, pushed)};
+          .passed_on = quantile_of(shares_of_rows(back, pushed))};
 }
 
 Section differences_section(const LabContext& lab) {
@@ -263,7 +300,7 @@ Section differences_section(const LabContext& lab) {
   for (size_t i = 0; i < changes.size(); ++i) {
     changes[i] = std::abs(changes[i] - answers[0][i].largest);
   }
-  return make_section(
+  Section section = make_section(
       "scaling.differences",
       {larger(say("largest weight of a row, scores times 256 and times 1"), largest(answers.back()),
               largest(answers[0])),
@@ -274,14 +311,25 @@ Section differences_section(const LabContext& lab) {
       {line_chart(say("Scores that are multiplied"), log_axis(say("scores times")), say("share"),
                   {series(say("largest weight"), &Pulled::largest),
                    series(say("|dS| / |dP|"), &Pulled::passed_on)})});
+  add_map(section, "map",
+          {.title = say("Scores of deviation s and mean c: the largest weight is above 0.9"),
+           .x_name = "s",
+           .y_name = "c",
+           .x = factors,
+           .y = {0, 10, 1000},
+           .at = [&](double s, double c) { return above("", 0.9, largest(answers_at(s, c))); }});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const Rows plain = measure_all(lab, /*is_scaled=*/lab.breaks("plain")),
              scaled = measure_all(lab, /*is_scaled=*/!lab.is_control());
-  return {variance_section(lab, plain),    saturation_section(plain, scaled),
-          largest_section(plain),          steepness_section(plain, scaled),
-          gradient_section(plain, scaled), differences_section(lab)};
+  return {variance_section(lab, plain),
+          saturation_section(plain, scaled),
+          largest_section(plain),
+          steepness_section(plain, scaled),
+          gradient_section(lab, plain, scaled),
+          differences_section(lab)};
 }
 
 }  // namespace

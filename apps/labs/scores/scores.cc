@@ -42,22 +42,6 @@ Finding learns(const LabContext& lab, const Form& form) {
                blind_error(lab.integer("n")) / 2, form.last_errors());
 }
 
-// With each seed, after as many steps.
-FindingResult divided_is_better(const LabContext& lab, double d, double n) {
-  const auto errors = [&](Score score) {
-    return over_seeds(lab, [&](uint64_t seed) {
-      return train_lookup(RandomStream(seed), {.score = score,
-                                               .n = std::llround(n),
-                                               .d = std::llround(d),
-                                               .steps = lab.integer("steps")})
-          .last_loss();
-    });
-  };
-  const Finding finding = larger("", errors(Score::kDot), errors(Score::kScaled));
-  // Whether a difference that is not seen is there, the map leaves open.
-  return finding.result == FindingResult::kNotSeen ? FindingResult::kUndecided : finding.result;
-}
-
 Section width_section(const LabContext& lab, const Forms& forms) {
   const std::vector<int64_t> widths = lab.integers("d");
   const int64_t first = widths.front(), last = widths.back();
@@ -98,7 +82,11 @@ Section width_section(const LabContext& lab, const Forms& forms) {
            .y_name = "n",
            .x = {4, 16, 64},
            .y = {8, 16, 32},
-           .at = [&](double d, double n) { return divided_is_better(lab, d, n); }});
+           .at = [&](double d, double n) {
+             const LabContext there = lab.with("d", d).with("n", n);
+             return larger("", train(there, Score::kDot).last_errors(),
+                           train(there, Score::kScaled).last_errors());
+           }});
   return section;
 }
 

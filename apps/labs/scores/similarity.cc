@@ -43,7 +43,7 @@ Section angle_section(const LabContext& lab) {
   };
   const Samples of_units = over_words(lab, [&](const Tensor& x) { return in_order(unit(x)); });
   const Tensor x = make_words(lab, 1);
-  return make_section(
+  Section section = make_section(
       "similarity.angle",
       {equal(say("share of pairs in the order of their angles, all lengths 1"), 1,
              least_of(of_units)),
@@ -51,28 +51,51 @@ Section angle_section(const LabContext& lab) {
                                     over_words(lab, in_order))))},
       {projection_drawing(), pairs_map("x·y", product(x, x)),
        pairs_map("cos(x, y)", cosine(x, x))});
+  // Lengths are e^(s z) times those of random vectors of d numbers, where z has variance 1.
+  add_map(section, "map",
+          {.title = say("Words of d numbers, ln of their lengths ± s: 19 of 20 pairs are in the "
+                        "order of their angles"),
+           .x_name = "d",
+           .y_name = "s",
+           .x = {4, 16, 64, 256},
+           .y = {0, 0.03, 0.1, 0.3, 1},
+           .at = [&](double d, double s) {
+             return at_least(
+                 "", 0.95, over_seeds(lab, [&](uint64_t seed) {
+                   const RandomStream random(seed);
+                   const int64_t n = lab.integer("n");
+                   const Tensor drawn = random_normal(random, "x", {n, std::llround(d)});
+                   return in_order(drawn * exp(random_normal(random, "lengths", {n, 1}) * s));
+                 }));
+           }});
+  return section;
 }
 
 // Vectors of words that learned what stands beside them. Words 2 i and 2 i + 1 are relatives: the
-// same stands beside both.
+// same stands beside both. A word is as frequent as its rank to the power -zipf; relatives are n /
+// 2 ranks apart.
 struct Learned {
   Tensor words;      // [n, d]
   double error = 0;  // of what they expect: cross-entropy, less the entropy
 };
 
-Learned learn_words(const LabContext& lab, uint64_t seed) {
-  constexpr int64_t kSteps = 300;
+Learned learn_words(const LabContext& lab, uint64_t seed, int64_t steps = 300, double zipf = 0) {
   constexpr double kSmall = 0.1;  // how large they begin
   const RandomStream random(seed);
   const int64_t n = lab.integer("n"), d = lab.integer("d");
+  Samples frequencies;
+  for (int64_t i = 0; i < n; ++i) {
+    frequencies.push_back(std::pow(1 + i / 2 + i % 2 * n / 2, -zipf));
+  }
+  const Tensor often = constant_f64({n}, frequencies);
   const Tensor of_pairs = random_normal(random, "beside", {n / 2, n}) * 2.0;
   const Tensor beside = lab.breaks("relatives")
-                            ? softmax(random_normal(random, "beside", {n, n}) * 2.0)
-                            : softmax(reshape(stack({of_pairs, of_pairs}, 1), {n, n}));
+                            ? softmax(random_normal(random, "beside", {n, n}) * 2.0 + log(often))
+                            : softmax(reshape(stack({of_pairs, of_pairs}, 1), {n, n}) + log(often));
   const Tensor words = as_parameter(random_normal(random, "words", {n, d}) * kSmall);
   const Tensor map = as_parameter(random_normal(random, "map", {d, n}) * kSmall);
-  const auto losses = train_with_adam({{"words", words}, {"map", map}}, kSteps, [&](uint64_t) {
-    return neg(mean(sum(beside * log(softmax(matmul(words, map))), -1)));
+  const auto losses = train_with_adam({{"words", words}, {"map", map}}, steps, [&](uint64_t) {
+    return neg(mean(often / mean(often) * sum(beside * log(softmax(matmul(words, map))), -1)));
   });
   const double entropy = -mean(sum(beside * log(beside), -1)).item();
   return {.words = words.detached(), .error = losses.back() - entropy};
@@ -105,7 +128,7 @@ Section related_section(const LabContext& lab) {
                      [&](const Learned& each) { return mean_product(each.words, with_relatives); });
   };
   const double even = std::log(static_cast<double>(lab.integer("n")));
-  return make_section(
+  Section section = make_section(
       "similarity.related",
       {premise(below(say("what the words expect beside them is off by, in nats"), even / 10,
                      values_of(learned, &Learned::error))),
@@ -116,6 +139,24 @@ Section related_section(const LabContext& lab) {
                              1, over_words(lab, share_like_themselves))))},
       {pairs_map(say("x·y of learned words; 0 and 1 are relatives, 2 and 3, …"),
                  dot(learned[0].words, learned[0].words))});
+  add_map(section, "map",
+          {.title = say(
+               "The product with a relative is larger, where frequencies fall with the power z"),
+           .x_name = say("steps"),
+           .y_name = "z",
+           .x = {1, 3, 10, 100},
+           .y = {0, 0.5, 1, 2},
+           .at = [&](double steps, double z) {
+             const auto all = over_seeds(lab, [&](uint64_t seed) {
+               return learn_words(lab, seed, std::llround(steps), z).words;
+             });
+             const auto mean_of_products = [&](bool with_relatives) {
+               return values_of(
+                   all, [&](const Tensor& words) { return mean_product(words, with_relatives); });
+             };
+             return larger("", mean_of_products(true), mean_of_products(false));
+           }});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {

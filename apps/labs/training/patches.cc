@@ -103,6 +103,7 @@ Picture picture_of(const Text& title, const Batch& batch, const Look& look, int6
 
 struct Measured {
   Samples right, weight_before, weight, without_most, without_least;
+  Losses losses;
   std::vector<Figure> pictures;
 };
 
@@ -114,6 +115,7 @@ Measured measure(const LabContext& lab) {
   if (lab.is_control()) settings.emplace_back("attention.scale=1e-9");
   const std::vector<Trained> models = train_over_seeds(lab, settings);
   m.right = right_sequences_of(models);
+  m.losses = training_losses_of(models);
   for (const Trained& trained : models) {
     const Batch batch = trained.data->validation_batch(0, kImages);
     const Look before = look_at(untrained(trained), batch);
@@ -132,13 +134,16 @@ Measured measure(const LabContext& lab) {
 
 Section importance_section(const Measured& m) {
   // Guessing among four kinds is right in a quarter: the premise is twice that.
-  return make_section("patches.importance",
-                      {premise(at_least(say("images that are right, of four kinds"), 0.5, m.right)),
-                       larger(say("weight of the patches with the figure, after and before"),
-                              m.weight, m.weight_before),
-                       larger(say("loss without the 4 patches of most weight, and of least"),
-                              m.without_most, m.without_least)},
-                      m.pictures);
+  Section section =
+      make_section("patches.importance",
+                   {premise(at_least(say("images that are right, of four kinds"), 0.5, m.right)),
+                    larger(say("weight of the patches with the figure, after and before"), m.weight,
+                           m.weight_before),
+                    larger(say("loss without the 4 patches of most weight, and of least"),
+                           m.without_most, m.without_least)},
+                   m.pictures);
+  add_settled(section, {m.losses});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) { return {importance_section(measure(lab))}; }

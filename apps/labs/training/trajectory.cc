@@ -109,8 +109,10 @@ std::vector<Section> run(const LabContext& lab) {
     trained.push_back(walk_of(model, *each.data, each.config.model.num_layers));
   }
   const Vocabulary& vocabulary = models.front().data->vocabulary();
-  return {places_section(trained, right_tokens_of(models), vocabulary,
-                         models.front().config.data.alphabet)};
+  Section section = places_section(trained, right_tokens_of(models), vocabulary,
+                                   models.front().config.data.alphabet);
+  add_settled(section, {training_losses_of(models)});
+  return {section};
 }
 
 }  // namespace

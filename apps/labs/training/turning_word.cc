@@ -142,6 +142,7 @@ double share_right(const Reading& reading, const Asked& asked, const Model& mode
 struct ItsMeasured {
   Samples right, to_meant, to_other;
   Samples weight, weight_of_other, weight_before;
+  Losses losses;
   std::vector<Figure> figures;
 };
 
@@ -156,15 +157,14 @@ void measure_one(const LabContext& lab, uint64_t seed, ItsMeasured& m) {
   const Reading before = read(model, asked);
   m.weight_before.push_back(best_head(before, asked, &Places::meant).weight);
   lab.say(absl::StrCat("its, seed ", seed));
-  train_with_adam(
-      parameters(model), config.train.steps,
-      [&](uint64_t step) {
-        const auto index = static_cast<int64_t>(step);
-        const Asked some = ask(data->training_batch(index, config.train.batch_size));
-        ForwardContext context;
-        return batch_loss(model, some.batch, {}, context).loss;
-      },
-      config.optimizer.learning_rate);
+  const auto loss_of_step = [&](uint64_t step) {
+    const auto index = static_cast<int64_t>(step);
+    const Asked some = ask(data->training_batch(index, config.train.batch_size));
+    ForwardContext context;
+    return batch_loss(model, some.batch, {}, context).loss;
+  };
+  m.losses.push_back(train_with_adam(parameters(model), config.train.steps, loss_of_step,
+                                     config.optimizer.learning_rate));
   const Reading after = read(model, asked);
   const Head head = best_head(after, asked, &Places::meant);
   m.right.push_back(share_right(after, asked, model));
@@ -206,10 +206,9 @@ Section scope_section(const LabContext& lab) {
            .y = {256, 768, 1024, 4096},
            .at = [](double n, double d) {
              constexpr double kScale = 64;
-             return above("", 0.5,
-                          share_of_pairs(std::llround(std::max(1.0, n / kScale)),
-                                         std::llround(d / kScale)))
-                 .result;
+             return above(
+                 "", 0.5,
+                 share_of_pairs(std::llround(std::max(1.0, n / kScale)), std::llround(d / kScale)));
            }});
   return section;
 }
@@ -217,7 +216,7 @@ Section scope_section(const LabContext& lab) {
 Section law_section(const LabContext& lab) {
   ItsMeasured m;
   for (const uint64_t seed : lab.seeds()) measure_one(lab, seed, m);
-  return make_section(
+  Section section = make_section(
       "more.law",
       {premise(at_least(say("right at its, of unseen sentences"), 0.9, m.right)),
        larger(say("|dy/dx| of its, at its noun and at the other"), m.to_meant, m.to_other),
@@ -225,6 +224,8 @@ Section law_section(const LabContext& lab) {
               m.weight_of_other),
        larger(say("weight of its noun, after and before training"), m.weight, m.weight_before)},
       m.figures);
+  add_settled(section, {m.losses});
+  return section;
 }
 
 // A sentence that says twice who likes something: nothing but the one 更 says which is liked more.
@@ -290,6 +291,7 @@ int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
 struct Measured {
   Samples named;                    // answers that are one of both nouns
   Samples follows_before, follows;  // when 更 is moved, the answers that change
+  Losses losses;
 };
 
 double share_that_follows(const Model& model, const std::vector<Question>& questions) {
@@ -302,7 +304,9 @@ Measured measure(const LabContext& lab) {
   Measured m;
   std::vector<std::string> settings = {"data.task=preference"};
   if (lab.is_control()) settings.emplace_back("attention.window=1");
-  for (const Trained& trained : train_over_seeds(lab, settings)) {
+  const std::vector<Trained> models = train_over_seeds(lab, settings);
+  m.losses = training_losses_of(models);
+  for (const Trained& trained : models) {
     const Dataset& data = *trained.data;
     const std::vector<Question> questions = questions_of(data);
     const Model first = untrained(trained);
@@ -319,11 +323,13 @@ Measured measure(const LabContext& lab) {
 
 Section importance_section(const Measured& m) {
   // A model that names one of both nouns has learned the question.
-  return make_section(
-      "more.importance",
-      {premise(at_least(say("answers that are one of the two nouns"), 0.9, m.named)),
-       larger(say("answers that change when 更 is moved, after and before training"), m.follows,
-              m.follows_before)});
+  Section section =
+      make_section("more.importance",
+                   {premise(at_least(say("answers that are one of the two nouns"), 0.9, m.named)),
+                    larger(say("answers that change when 更 is moved, after and before training"),
+                           m.follows, m.follows_before)});
+  add_settled(section, {m.losses});
+  return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -247,25 +247,69 @@ TEST_P(LabEffectTest, IsGoneWhereItIsTakenOut) {
   }
 }
 
-TEST(ClaimMapTest, SaysTheBoundThatPartsItsPoints) {
+Finding with_result(FindingResult result) {
+  Finding finding;
+  finding.result = result;
+  return finding;
+}
+
+// The finding of a map of n = 1, 4, 16 and d = 2, 4, 8.
+Finding read_off(const std::function<Finding(double n, double d)>& at) {
+  Section section;
+  add_map(section, "map",
+          {.title = "m", .x_name = "n", .y_name = "d", .x = {1, 4, 16}, .y = {2, 4, 8}, .at = at});
+  EXPECT_EQ(section.findings.at(0).name, "map");
+  EXPECT_EQ(section.findings.at(0).role, FindingRole::kBeyond);
+  return section.findings.at(0);
+}
+
+std::string bound_read_off(const std::function<bool(double n, double d)>& holds) {
   using enum FindingResult;
-  const auto read_off = [](const std::function<FindingResult(double, double)>& at) {
-    Section section;
-    add_map(section, "map",
-            {.title = "m", .x_name = "n", .y_name = "d", .x = {1, 4, 16}, .y = {2, 4}, .at = at});
-    EXPECT_EQ(section.findings.at(0).name, "map");
-    EXPECT_EQ(section.findings.at(0).role, FindingRole::kBeyond);
-    return section.findings.at(0).measured.en;
+  return read_off(
+             [&](double n, double d) { return with_result(holds(n, d) ? kAgrees : kDisagrees); })
+      .measured.en;
+}
+
+TEST(ClaimMapTest, SaysTheBoundThatPartsItsPoints) {
+  EXPECT_EQ(bound_read_off([](double n, double) { return n > 2; }), "n ≥ 4");
+  EXPECT_EQ(bound_read_off([](double, double d) { return d < 3; }), "d ≤ 2");
+  EXPECT_EQ(bound_read_off([](double n, double d) { return n >= 2 * d; }), "n / d ≥ 2");
+  EXPECT_EQ(bound_read_off([](double n, double d) { return n * d < 16; }), "n d ≤ 8");
+  EXPECT_EQ(bound_read_off([](double, double) { return false; }), "at no point");
+  EXPECT_EQ(bound_read_off([](double, double) { return true; }), "at each point");
+}
+
+TEST(ClaimMapTest, SaysTheBoundsOfRowsWhereOneDoesNotDo) {
+  EXPECT_EQ(bound_read_off([](double n, double d) { return d < 8 ? n <= 4 : n >= 4; }),
+            "d = 2, 4: n ≤ 4; d = 8: n ≥ 4");
+  EXPECT_EQ(bound_read_off([](double n, double d) { return n == 1 && d == 4; }),
+            "d = 2: at no point; d = 4: n ≤ 1; d = 8: at no point");
+  EXPECT_EQ(bound_read_off([](double n, double d) { return n == 4 && d == 4; }),
+            "at 1 of 9 points");
+}
+
+TEST(ClaimMapTest, SaysWhereNobodyKnows) {
+  using enum FindingResult;
+  const auto open_below = [](FindingResult below) {
+    return read_off([=](double n, double) { return with_result(n > 2 ? kAgrees : below); });
   };
-  const auto if_so = [](bool holds) { return holds ? kAgrees : kDisagrees; };
-  EXPECT_EQ(read_off([&](double n, double) { return if_so(n > 2); }), "n ≥ 4");
-  EXPECT_EQ(read_off([&](double, double d) { return if_so(d < 3); }), "d ≤ 2");
-  EXPECT_EQ(read_off([&](double n, double d) { return if_so(n >= 2 * d); }), "n / d ≥ 2");
-  EXPECT_EQ(read_off([&](double n, double d) { return if_so(n * d < 16); }), "n d ≤ 8");
-  EXPECT_EQ(read_off([&](double n, double) { return n > 2 ? kAgrees : kUndecided; }), "n ≥ 4");
-  EXPECT_EQ(read_off([&](double n, double d) { return if_so(n == 4 && d == 4); }),
-            "at 1 of 6 points");
-  EXPECT_EQ(read_off([&](double, double) { return kNotSeen; }), "at no point");
+  for (const FindingResult below : {kUndecided, kNotSeen}) {
+    EXPECT_EQ(open_below(below).measured.en, "n ≥ 4; undecided at 3 of 9 points");
+    EXPECT_EQ(open_below(below).result, kUndecided);
+  }
+  EXPECT_EQ(open_below(kDisagrees).result, kDisagrees);
+  EXPECT_EQ(open_below(kAgrees).result, kAgrees);
+}
+
+// A chance of 0.04 counts alone, and not beside another.
+TEST(ClaimMapTest, CorrectsForTheChanceOfManyPoints) {
+  const Finding finding = read_off([](double n, double) {
+    Finding at = with_result(FindingResult::kAgrees);
+    at.interval = "0.9 … 1.1";
+    at.chance = n > 2 ? 0 : 0.04;
+    return at;
+  });
+  EXPECT_EQ(finding.measured.en, "n ≥ 4; undecided at 3 of 9 points");
 }
 
 TEST(ClaimMapTest, ShowsASignAtEachPoint) {
@@ -277,12 +321,26 @@ TEST(ClaimMapTest, ShowsASignAtEachPoint) {
            .x = {1, 4},
            .y = {2},
            .at = [](double n, double) {
-             return n > 2 ? FindingResult::kAgrees : FindingResult::kUndecided;
+             return with_result(n > 2 ? FindingResult::kAgrees : FindingResult::kUndecided);
            }});
   const auto& table = std::get<Table>(section.figures.at(0));
   EXPECT_TRUE(table.is_map);
   EXPECT_EQ(table.header, (std::vector<Text>{"", "n = 1", "n = 4"}));
   EXPECT_EQ(table.rows, (std::vector<std::vector<Text>>{{"d = 2", "?", "✓"}}));
+}
+
+// Losses of two seeds that begin at 1, and are as `end` in the last quarter of the steps.
+Losses falling_to(double end) { return Losses(2, {1, 1, 0.5, 0.5, 0.3, 0.3, end, end}); }
+
+TEST(SettledTest, HoldsOnlyForAsManyStepsWhereATrainingStillChanges) {
+  Section section;
+  add_settled(section, {falling_to(0.3), falling_to(0.29)});
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kHolds);
+  section = {};
+  add_settled(section, {falling_to(0.3), falling_to(0.2)});
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kHoldsIf);
+  EXPECT_EQ(section.condition().en,
+            "it is about the first {--steps} steps of training: the loss still changes");
 }
 
 TEST(LabsTest, HaveDifferentNames) {
