@@ -62,8 +62,7 @@ export function stepsOf(document, anatomy, layerPath) {
   const layer = anatomy.layer(layerPath);
   const [, heads, rows, columns] = anatomy.shape(layer.weights);
   const padding = paddingOf(anatomy, layer);
-  const named = (place, padded) =>
-    sequenceNames(document, anatomy, place).map((name, i) => (padded[i] ? padToken : name));
+  const named = (place, padded) => sequenceNames(document, anatomy, place).map((name, i) => (padded[i] ? padToken : name));
   const queries = named({ stack: layer.stack, rows }, layer.isCross ? [] : padding);
   const keys = layer.isCross ? named({ stack: "encoder.", rows: columns }, padding) : queries;
   const facts = {

@@ -3,7 +3,7 @@ import { buttonElement, selectElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { attentionLayers } from "../tape/layers.js";
 import { mistakes } from "../tape/mistakes.js";
-import { isCausalFixed } from "../tape/settings.js";
+import { isCausalFixed, rulesOf } from "../tape/settings.js";
 import { say } from "../texts/say.js";
 
 const asRecorded = { form: null, settings: {}, edits: [], break: null, prompt: null, pairs: null };
@@ -33,7 +33,8 @@ function switches(app) {
     (name) => name.startsWith(lesson.state.layer) && name.endsWith(".bias"),
   );
   const isFixed = isCausalFixed(lesson.rightTape.program);
-  const isMasked = (isFixed ? undefined : settings.causal) ?? Boolean(layer?.mask);
+  const mask = layer?.mask && lesson.rightTape.values[layer.mask.attributes.mask.value];
+  const isMasked = (isFixed ? undefined : settings.causal) ?? Boolean(mask && rulesOf(mask.data, mask.shape).causal);
   const isScaled = settings.scale ?? (layer?.scale?.attributes.factor ?? 1) !== 1;
   return [
     layer?.isSelf ? toggleOf(app, "causal", isMasked, isFixed) : null,

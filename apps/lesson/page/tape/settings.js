@@ -100,8 +100,7 @@ export function rulesOf(mask, shape) {
     farthest = Math.max(farthest, Math.abs(p - j));
     if (j > p) causal = false;
   });
-  let hidesLater = false;
-  let hasWindow = false;
+  let [hidesLater, hasWindow] = [false, false];
   forEachPlace(shape, (index, b, j, p) => {
     if (!mask[index] || isPadding[b * keys + j]) return;
     if (causal && j > p) hidesLater = true;

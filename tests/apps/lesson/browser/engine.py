@@ -289,7 +289,8 @@ def padded() -> list:
     """A classifier and an encoder-decoder whose texts are of several lengths."""
 
     def written(name, task, lines, *options):
-        config = f'name = "{name}"\n[data]\ntask = "{task}"\npath = "texts.tsv"\n[optimizer]\nkind = "adamw"\n[train]\nsteps = 1\n'
+        config = (f'name = "{name}"\n[data]\ntask = "{task}"\npath = "texts.tsv"\n'
+                  '[optimizer]\nkind = "adamw"\n[train]\nsteps = 1\n')
 
         def write(here):
             (here / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -20,7 +20,8 @@ CHOICES = {
 
 # And what takes turns from form to form.
 TURNS = [["model.norm_kind=rms", "model.bias=false"], ["model.activation=relu"], ["model.scale_scores=false"],
-         ["model.activation=swiglu", "model.logit_cap=2"], ["model.activation=relu_squared"], ["model.activation=gelu_tanh"], []]
+         ["model.activation=swiglu", "model.logit_cap=2"], ["model.activation=relu_squared"],
+         ["model.activation=gelu_tanh"], []]
 
 
 def pairs_of(form: tuple) -> set:

@@ -146,6 +146,12 @@ def test_rows_have_the_names_of_the_tokens_they_are_of():
         expect_equal(cell["place"], f"{names[0]} → {names[last]}", f"{lesson.name}, {cell['name']}: its place")
 
 
+def test_columns_of_logits_have_the_names_of_classes():
+    page = Page(engine.padded()[0], step="loss")
+    names = [cell["place"] for cell in page.cells([{"key": "p", "row": 0, "column": column} for column in (0, 1)])]
+    expect_equal(sorted(names), ["x", "y"], "names of classes")
+
+
 def test_a_number_that_is_rounding_alone_is_shown_as_0_and_told_to_be_so():
     """In three words two terms of Q cancel but for the last bit."""
     page = Page(engine.three_words(), step="query")
