@@ -29,7 +29,7 @@ struct LessonFrame {
 struct Lesson {
   Config config;                          // whose precision is f64
   std::vector<std::string> vocabulary;    // of a model of images: the names of their classes
-  std::vector<std::string> answers = {};  // the names of classes, where they are no tokens
+  std::vector<std::string> answers = {};  // the names of classes, unless they are tokens
   int64_t step = 0;                       // of training; 0: it has had none
   Model model;
   Batch batch;  // of one row

@@ -27,7 +27,7 @@ export const ledgerOfMemoryChapter = {
 };
 
 // dX = its shares by Q, K and V of the layers that read x, and what comes past them, by `sum`.
-function ledgerOf(anatomy, { x, symbol, rowNames, readers, sum }) {
+function ledgerOf(anatomy, { x, symbol, rowNames, readers, sum = undefined }) {
   const gradient = x === undefined ? undefined : anatomy.gradient(x);
   if (gradient === undefined || gradient === null) return null;
   const past = sum === undefined ? undefined : anatomy.gradient(anatomy.adopt(sum));
@@ -107,7 +107,7 @@ export function shareThrough(anatomy, { scope, path, symbol, x, rowNames }) {
 export const pathsOfScope = { query: "q", key: "k", value: "v", up: "1", gate: "3" };
 
 // What comes past a sum, and through each other use of x: dX_in = dR + dX_in,norm.
-export function ruleOfUses(anatomy, { x, symbol, past, sum }) {
+export function ruleOfUses(anatomy, { x, symbol, past = null, sum = undefined }) {
   const parts = sharesOfUses(anatomy, x).map(({ value, op }) => {
     if (sum !== undefined && value === anatomy.gradient(sum)) return past;
     const path = /norm$/.test(op?.op ?? "") ? "norm" : pathsOfScope[op?.scope?.split(".").at(-1)];

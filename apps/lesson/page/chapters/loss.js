@@ -103,7 +103,7 @@ function outputOf({ anatomy, layer }) {
   return { symbol: isNormed ? "H" : value === layer.blockOutput ? "X_{out}" : "X_{last}", value };
 }
 
-// How one row was made of all for a class, {op, shares: of the rows, where they are no constant}, or null.
+// How one row was made of all for a class, {op, shares: of the rows, unless they are constant}, or null.
 function poolOf({ anatomy }, x) {
   const op = anatomy.maker(x);
   const product = op?.op === "sum" ? anatomy.op(op.inputs[0]) : null;

@@ -16,7 +16,7 @@ const textsOfKind = {
 };
 
 // `isLast`: of a block whose norms come after its sums.
-const chapterOfNorm = (id, { isLast, value: name, from, to, letter = "" }) => ({
+const chapterOfNorm = (id, { isLast, value: name, from, to = undefined, letter = "" }) => ({
   id,
   texts: "layer_norm",
   step(facts) {
