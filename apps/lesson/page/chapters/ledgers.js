@@ -69,9 +69,8 @@ export const ledgerOfInputChapter = {
     const addends = addendsOf(anatomy.program, gradient);
     const past = anatomy.gradient(layer.mixed);
     if (addends.length !== 2 || !addends.includes(past)) return null;
-    const through = addends.find((value) => value !== past);
-    const way = { symbol: "X_{in}", path: "norm", x: layer.input, value: through, rowNames: queries };
-    const gradientPart = sharePart(anatomy, way);
+    const way = { symbol: "X_{in}", path: "norm", value: addends.find((value) => value !== past) };
+    const gradientPart = sharePart(anatomy, { ...way, x: layer.input, rowNames: queries });
     const residual = sequencePart("R", layer.mixed, queries);
     const normed = { ...sequencePart("X", layer.norm, queries), gradientPart };
     return {

@@ -90,6 +90,7 @@ function projectionSteps(facts, projection) {
     id,
     why: isNarrow ? "projection.why_narrow" : isShared ? "projection.why_shared" : undefined,
     sharesWeight: isShared,
+    said: { source: source.replace(/[{}]/g, "") },
     layout: {
       kind: "product",
       left: gradientPart ? { ...left, gradientPart } : left,
@@ -165,8 +166,8 @@ export function rulesWithoutMaps(facts) {
     const share = sharesOfUses(anatomy, x).length > 1 ? shareSymbol(source, path) : `d${source}`;
     return { forward: `${whole} = ${source}`, backward: `${share} = d${whole}` };
   });
-  const of = (side) => (isDirect ? rules.map((rule) => rule[side]) : []);
-  return { forward: of("forward"), backward: of("backward") };
+  const shown = isDirect ? rules : [];
+  return { forward: shown.map(({ forward }) => forward), backward: shown.map(({ backward }) => backward) };
 }
 
 // No key is shared by several heads.

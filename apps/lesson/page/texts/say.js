@@ -18,5 +18,5 @@ export const say = (key, values = {}) => bothOf(key, values)[languages.indexOf(l
 
 // {name, what, why} of a step.
 export function stepText({ id, texts = id, why, said = {} }) {
-  return { name: say(`${texts}.name`, said), what: say(`${texts}.what`), why: say(why ?? `${texts}.why`) };
+  return { name: say(`${texts}.name`, said), what: say(`${texts}.what`, said), why: say(why ?? `${texts}.why`) };
 }
