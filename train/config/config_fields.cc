@@ -24,7 +24,8 @@ struct FieldList {
 
   template <class T>
   void add(std::string name, T& value, const Limits& limits, std::string_view description) {
-    Field& field = fields.emplace_back(Field{.table = table, .name = std::move(name)});
+    Field& field =
+        fields.emplace_back(Field{table, name, table.empty() ? name : table + "." + name});
     field.description = description;
     field.limits = limits;
     if constexpr (std::is_enum_v<T>) {
@@ -68,7 +69,7 @@ std::vector<KeyReader> mixers(const ModelOptions& model) {
 // Sets the readers of each field that only some values of `choice` read.
 void add_readers(const Field& choice, std::vector<Field>& fields) {
   for (Field& field : fields) {
-    const std::string name = field.table == choice.table ? field.name : field.key();
+    const std::string& name = field.table == choice.table ? field.name : field.key();
     std::vector<std::string> readers;
     for (const KeyReader& reader : choice.choices) {
       if (std::ranges::count(reader.keys, name) != 0) readers.push_back(reader.name);
@@ -91,16 +92,12 @@ std::vector<Field> config_fields(Config& config) {
   FieldList list;
   config.describe(list);
   std::vector<Field>& fields = list.fields;
-  const auto choices_of = [&fields](std::string_view key) -> std::vector<KeyReader>& {
-    return std::ranges::find(fields, key, &Field::key)->choices;
-  };
-  choices_of("data.task") = readers_in(task_kinds());
-  choices_of("model.kind") = readers_in(model_kinds());
-  choices_of("model.mixer") = mixers(config.model);
+  std::ranges::find(fields, "data.task", &Field::key)->choices = readers_in(task_kinds());
+  std::ranges::find(fields, "model.kind", &Field::key)->choices = readers_in(model_kinds());
+  std::ranges::find(fields, "model.mixer", &Field::key)->choices = mixers(config.model);
   for (const Field& field : fields) add_readers(field, fields);
   for (Field& field : fields) {
-    if (field.decided_by.empty()) continue;
-    field.is_read = field.is_read && field_named(fields, field.decided_by)->is_read;
+    if (!field.decided_by.empty()) field.is_read &= field_named(fields, field.decided_by)->is_read;
   }
   return fields;
 }

@@ -64,8 +64,9 @@ struct KeyReader {
 
 // One key of a config.
 struct Field {
-  std::string table = {};  // "model"; "" at the top of the file
-  std::string name = {};   // "d_model"
+  std::string table = {};        // "model"; "" at the top of the file
+  std::string name = {};         // "d_model"
+  std::string dotted_name = {};  // "model.d_model"
   FieldValue value = {};
   std::string_view description = {};  // one sentence
   Limits limits = {};
@@ -77,7 +78,7 @@ struct Field {
   std::vector<std::string> readers = {};  // "addition"
   bool is_read = true;                    // by the value of decided_by in the given config
 
-  std::string key() const { return table.empty() ? name : table + "." + name; }  // "model.d_model"
+  const std::string& key() const { return dotted_name; }
   std::vector<std::string> allowed() const;  // the names of the choices
   bool is_text() const;                      // a string, or an enumeration, which is written as one
   std::string text() const;                  // of a field that is_text()
