@@ -116,7 +116,7 @@ absl::StatusOr<TensorFileHeader> read_header(const std::string& path, const File
   }
   header->data_start = kLengthBytes + header_bytes;
   header->file_bytes = file_bytes;
-  const absl::Status layout = check_layout(path, *header);
+  absl::Status layout = check_layout(path, *header);
   if (!layout.ok()) return layout;
   return header;
 }
@@ -179,8 +179,7 @@ absl::StatusOr<TensorFile> read_tensors(const std::string& path, const FileDescr
                                         "; this program knows F64, F32, F16, BF16, I64 and BOOL"));
     }
     Array array(entry.shape, entry.dtype);
-    const absl::Status read =
-        read_tensor(path, file, header.data_start + entry.begin, entry, array);
+    absl::Status read = read_tensor(path, file, header.data_start + entry.begin, entry, array);
     if (!read.ok()) return read;
     result.tensors.push_back({entry.name, std::move(array)});
   }

@@ -80,7 +80,7 @@ TEST_F(ForeignFilesTest, ALineEndsInEachOfThreeWays) {
 }
 
 TEST_F(ForeignFilesTest, NoErrorQuotesWithoutABound) {
-  std::string header, keys, classes = "text,class\n";
+  std::string header, keys;
   for (int i = 0; i < 3000; ++i) {
     absl::StrAppend(&header, "column-", i, ",");
     absl::StrAppend(&keys, keys.empty() ? "{" : ",", "\"key-", i, "\": 1");

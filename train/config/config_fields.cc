@@ -23,7 +23,7 @@ struct FieldList {
   std::vector<Field> fields;
 
   template <class T>
-  void add(std::string name, T& value, const Limits& limits, std::string_view description) {
+  void add(const std::string& name, T& value, const Limits& limits, std::string_view description) {
     Field& field =
         fields.emplace_back(Field{table, name, table.empty() ? name : table + "." + name});
     field.description = description;
@@ -38,8 +38,8 @@ struct FieldList {
     }
   }
   template <class T>
-  void add(std::string name, T& value, std::string_view description) {
-    add(std::move(name), value, Limits(), description);
+  void add(const std::string& name, T& value, std::string_view description) {
+    add(name, value, Limits(), description);
   }
   template <class Options>
   void add_table(std::string name, Options& options) {
