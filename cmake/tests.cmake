@@ -6,7 +6,8 @@ if(QKV_BUILD_TESTS)
 endif()
 if(QKV_SANITIZE)
   # All but those that only run longer what others run too.
-  string(JOIN ":" left_out *LabEffectTest* *LabTest.TakesTheLeastOfEachOption* LabVerbTest.TwoAtOnceShareAFolderOfRuns
+  string(JOIN ":" left_out *LabEffectTest* *LabTest.TakesTheLeastOfEachOption*
+         *LabTest.ShowsTheNumbersThatItShowed* LabVerbTest.TwoAtOnceShareAFolderOfRuns
          LabVerbTest.WhatIsUnreadableIsTrainedAgain LabVerbTest.AStopKeepsTheModelsThatAreFinished
          MutationTest.EveryMutantOfEveryOpIsCaught *EveryKeyTest*
          BeamSearchTest.AnAnswerThatHasEndedTakesNoPlaceInTheBeam
