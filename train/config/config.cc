@@ -230,7 +230,7 @@ void Loader::read_override(size_t number, const std::string& text) {
 }
 
 void Loader::apply(const Field& field, const toml::node& node, const Place& key_place) {
-  const std::string key = field.key();
+  const std::string& key = field.key();
   const bool overrides = key_place.override_number != 0;
   if (const std::optional<WrongValue> wrong = set_field(field, node)) {
     wrong_.insert(key);
