@@ -1,7 +1,6 @@
 #include "framework/gradcheck/formula_check.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "framework/gradcheck/probe.h"
 #include "framework/gradcheck/slopes.h"

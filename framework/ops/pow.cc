@@ -9,8 +9,6 @@
 // With a number n for b, dx = n x ^ (n - 1) dy and ẏ = n x ^ (n - 1) ẋ, which are defined for
 // negative x too where n is whole.
 
-#include <cmath>
-
 #include "framework/ops/support/op_kit.h"
 
 namespace qkv {

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "tests/command_line_fixture.h"
 #include "tests/run_files.h"
 

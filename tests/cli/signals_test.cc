@@ -7,8 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"

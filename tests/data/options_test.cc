@@ -1,9 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <limits>
-
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "data/data_options.h"
 #include "data/tasks/tasks.h"
 

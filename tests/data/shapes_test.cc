@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "data/show_data.h"
 #include "tests/data/images/images.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"

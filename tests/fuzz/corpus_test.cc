@@ -7,7 +7,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "tests/fuzz/targets.h"
 
 namespace qkv {

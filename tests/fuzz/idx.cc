@@ -1,7 +1,5 @@
 #include "data/images/idx.h"
 
-#include <algorithm>
-
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
 

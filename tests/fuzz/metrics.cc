@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/scratch_file.h"

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "data/text/vocabulary.h"

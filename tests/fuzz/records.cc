@@ -1,7 +1,6 @@
 #include "data/records/records.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
 #include "framework/io/safetensors_header.h"
 #include "tests/fuzz/properties.h"

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <limits>
 #include <unordered_map>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,6 +1,5 @@
 #include "apps/labs/scores/lookup.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "apps/labs/kit/lab_texts.h"

@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 #include "framework/core/random.h"
 #include "framework/kernels/elementwise/vector.h"

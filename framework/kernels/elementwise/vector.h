@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include "framework/core/dtype.h"
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <utility>
 
 #include "apps/check/findings.h"
 #include "apps/report/gradcheck/diagnosis.h"

@@ -7,10 +7,7 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <optional>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "apps/cluster/gradient_exchange.h"
 #include "apps/cluster/start_together.h"
 #include "apps/cluster/train_together.h"

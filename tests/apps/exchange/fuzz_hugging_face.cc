@@ -1,6 +1,5 @@
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "apps/exchange/hugging_face/folder.h"
 #include "framework/nn/module.h"
 #include "models/model.h"

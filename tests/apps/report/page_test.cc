@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "apps/labs/kit/lab_texts.h"

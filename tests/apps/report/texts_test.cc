@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "framework/core/error.h"
 #include "framework/io/files.h"
 #include "framework/nn/layer_options.h"

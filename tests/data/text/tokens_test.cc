@@ -5,7 +5,6 @@
 
 #include <map>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "data/text/byte_pairs.h"
 #include "data/text/pieces.h"

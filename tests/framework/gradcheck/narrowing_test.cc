@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <vector>
 
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/ops/ops.h"

@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op_faces.h"

@@ -8,7 +8,6 @@
 #include <limits>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "tests/temporary_folder.h"
 
 namespace qkv {

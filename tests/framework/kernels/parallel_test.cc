@@ -11,7 +11,6 @@
 #include <csignal>
 #include <limits>
 #include <set>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <tuple>

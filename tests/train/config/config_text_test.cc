@@ -7,7 +7,6 @@
 #include <limits>
 #include <regex>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_split.h"
 #include "framework/core/text/columns.h"

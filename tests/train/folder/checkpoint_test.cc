@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "tests/temporary_folder.h"
 #include "train/config/config.h"

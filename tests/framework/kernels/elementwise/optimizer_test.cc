@@ -1,4 +1,3 @@
-#include <cmath>
 
 #include "framework/kernels/kernels.h"
 #include "tests/framework/kernels/testing.h"
