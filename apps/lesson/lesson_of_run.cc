@@ -8,7 +8,6 @@
 #include "data/batch_builder.h"
 #include "data/tasks/tasks.h"
 #include "framework/graph/modes.h"
-#include "framework/graph/op.h"
 #include "train/config/suggest.h"
 #include "train/evaluate/evaluate.h"
 #include "train/folder/experiment.h"

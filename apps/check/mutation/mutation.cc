@@ -16,7 +16,6 @@
 #include "framework/core/memory/storage.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/graph/node.h"
 #include "framework/graph/saved.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"

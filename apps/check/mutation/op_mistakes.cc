@@ -4,7 +4,6 @@
 
 #include "apps/check/mutation/mutation.h"
 #include "framework/gradcheck/arithmetic.h"
-#include "framework/kernels/kernels.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {

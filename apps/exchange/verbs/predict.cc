@@ -18,7 +18,6 @@
 #include "data/tasks/tasks.h"
 #include "framework/core/text/names.h"
 #include "framework/graph/modes.h"
-#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "train/folder/loaded_run.h"
 #include "train/generate/generate.h"

@@ -2,7 +2,6 @@
 #include "apps/labs/kit/lab_kit.h"
 #include "apps/labs/kit/trained.h"
 #include "framework/graph/modes.h"
-#include "framework/graph/op.h"
 
 namespace qkv {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <numeric>
 
-#include "apps/labs/kit/lab_texts.h"
-#include "apps/report/statistics.h"
 #include "framework/core/error.h"
 
 namespace qkv {

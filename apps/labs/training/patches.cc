@@ -1,7 +1,6 @@
 // Attention over an image: what a Vision Transformer looks at, and what it leaves out.
 #include "apps/labs/kit/lab_kit.h"
 #include "apps/labs/kit/trained.h"
-#include "framework/ops/support/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {

@@ -10,7 +10,6 @@
 #include "apps/python/binding/binding.h"
 #include "framework/core/wide.h"
 #include "framework/graph/modes.h"
-#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 
 namespace qkv::python {

@@ -6,7 +6,6 @@
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "framework/graph/modes.h"
-#include "framework/graph/op.h"
 
 namespace qkv::python {
 namespace {

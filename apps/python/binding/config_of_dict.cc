@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "apps/python/binding/binding.h"
-#include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
 #include "train/config/config_fields.h"
 

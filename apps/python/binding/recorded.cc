@@ -4,7 +4,6 @@
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "framework/graph/modes.h"
-#include "framework/graph/node.h"
 #include "framework/graph/op_faces.h"
 #include "framework/graph/recorder.h"
 #include "framework/ops/support/op_examples.h"

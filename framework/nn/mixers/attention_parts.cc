@@ -12,7 +12,8 @@ namespace qkv {
 namespace {
 
 // In f32, and rounded as the maps of queries and keys are.
-Tensor normalized(const RmsNorm& norm, const Tensor& x) {
+template <class Norm>
+Tensor normalized(const Norm& norm, const Tensor& x) {
   return cast(norm(widened(x)), x.dtype());
 }
 

@@ -49,7 +49,7 @@ const Options& quick_options_of(const Lab& lab) {
       {"distance", {{"distance", "4,6"}, {"steps", "120"}, {"seeds", "2"}}},
       {"heads-count", {{"heads", "1,8,32"}, {"steps", "300"}, {"seeds", "5"}}},
       {"narrow-wide", {{"d", "64"}, {"steps", "200"}, {"seeds", "3"}}},
-      {"positions", {{"steps", "400"}, {"seeds", "2"}}},
+      {"positions", {{"steps", "400"}, {"seeds", "3"}}},
       {"cross", {{"steps", "100"}, {"seeds", "3"}}},
       {"patches", {{"steps", "200"}, {"seeds", "4"}}},
   };

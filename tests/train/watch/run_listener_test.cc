@@ -46,10 +46,11 @@ class Diary final : public RunListener {
 class RunListenerTest : public testing::Test {
  protected:
   absl::Status train(const std::vector<std::string>& more, bool resume = false) {
-    std::vector<std::string> all = {
-        "data.length=3",   "model.d_model=8",      "model.num_heads=1",
-        "model.d_ff=8",    "train.batch_size=4",   "train.steps=4",
-        "train.threads=1", "train.log_interval=1", "train.eval_interval=2"};
+    std::vector<std::string> all = {"data.length=3",         "model.d_model=8",
+                                    "model.num_heads=1",     "model.d_ff=8",
+                                    "train.batch_size=4",    "train.steps=4",
+                                    "train.threads=1",       "train.log_interval=1",
+                                    "train.eval_interval=2", "train.checkpoint_interval=0"};
     all.insert(all.end(), more.begin(), more.end());
     return run_training({.config = parsed("", all), .origins = {}},
                         {.out = run_, .resume = resume, .listeners = {&diary_}, .output = stderr})

@@ -65,22 +65,44 @@ function normParts(anatomy, value) {
   return { op, x, weight, bias, kind: op.op, scope: op.scope, epsilon: op.attributes.epsilon };
 }
 
-function normStepOf({ anatomy, queries }, { value, from, to, letter = "" }) {
+// Of queries or keys of a head. The gain is that of all heads, so its gradient has no rule here but where there is one.
+export function headNormStep(id, before, after, rules, facts) {
+  const { anatomy } = facts;
+  const isOneHead = anatomy.shape(before.value)[2] === 1;
+  const part = (symbol, value) => ({ ...before, symbol, value });
+  const norm = { value: after.value, from: before.symbol, to: after.symbol, letter: `_${before.family}`, part };
+  const step = normStepOf(facts, norm);
+  const [input, gain, output] = step.layout.parts;
+  const { backward } = step;
+  return {
+    ...step,
+    id: `${id}_norm`,
+    texts: "head_norm",
+    said: { symbol: after.symbol },
+    hasExercises: false,
+    questions: textsOfKind.rms_norm.questions,
+    layout: { kind: "stack", parts: [input, { ...gain, noGradient: !isOneHead }, output] },
+    backward: [...backward.filter((rule) => isOneHead || !rule.startsWith("dg")), ...rules],
+  };
+}
+
+function normStepOf({ anatomy, queries }, { value, from, to, letter = "", part = null }) {
   const norm = value === undefined ? null : normParts(anatomy, value);
   if (!norm) return null;
   const isLayerNorm = norm.kind === "layer_norm";
   anatomy.adopt(norm.x); // after a sum that nobody named, where norms come last
   nameNormParts(anatomy, norm.op, anatomy.gradient(value));
-  const input = sequencePart(from, norm.x, queries);
+  const rows = part ?? ((symbol, shown) => sequencePart(symbol, shown, queries));
+  const input = rows(from, norm.x);
   const way = { scope: norm.scope, path: "norm", symbol: from, x: norm.x, rowNames: queries };
-  const share = shareThrough(anatomy, way);
+  const share = part ? null : shareThrough(anatomy, way);
   const back = share?.symbol ?? `d${from}`;
   const parts = [
     { ...input, gradientPart: share },
     sequencePart(`g${letter}`, norm.weight, null, "w"),
     sequencePart(`b${letter}`, norm.bias, null, "w"),
-    sequencePart(to, value, queries),
-  ].filter((part) => part.value !== undefined);
+    rows(to, value),
+  ].filter((each) => each.value !== undefined);
   const g = `g${letter}`;
   const deviation = isLayerNorm ? "√(σ^2 + ε)" : `√(rowmean(${from}^2) + ε)`;
   const mean = isLayerNorm ? ` - rowmean(${g} ∘ d${to})` : "";

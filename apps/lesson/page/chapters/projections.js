@@ -1,6 +1,7 @@
-// Queries, keys and values: linear maps of a sequence, turned where positions are rotary, cut into heads.
+// Queries, keys and values: linear maps of a sequence, cut into heads; normed, and turned where positions are rotary.
 import { numberOfBlock, pathsOfScope, shareSymbol, sharesOfUses, shareThrough } from "./ledgers.js";
 import { allHeads, ofQuantity, ownValue, partsOfLinear, sequencePart } from "./parts.js";
+import { headNormStep } from "./norms.js";
 import { isZero } from "../lesson/premises.js";
 
 const projections = {
@@ -31,13 +32,13 @@ export const valueChapter = {
   step: (facts) => projectionSteps(facts, projections.value),
 };
 
-// How queries, keys or values are made. `made`: what the map itself gives, before it is turned.
+// How queries, keys or values are made. `made`: what the map itself gives, before it is changed.
 function projectionOf({ anatomy, layer }, { symbol, letter }) {
   const value = ownValue(layer, letter);
   const narrow = anatomy.narrowLinearBehind(value);
   const linear = narrow ?? anatomy.linearBehind(value);
   const isRepeated = value !== layer[letter];
-  const isRotated = anatomy.maker(value)?.op === "rotary";
+  const changes = anatomy.changesOf(value);
   const [name, raw] = isRepeated ? [`${symbol}_g`, `${symbol}_{g,raw}`] : [symbol, `${symbol}_{raw}`];
   const [whole, ofHead] = layer.isCross && letter !== "q" ? ["X_{enc}", "X_{enc,h}"] : ["X", "X_{h}"];
   const source = narrow ? ofHead : whole;
@@ -46,9 +47,9 @@ function projectionOf({ anatomy, layer }, { symbol, letter }) {
   const path = whole === "X" ? own : `${own},${numberOfBlock(layer.path)}`; // every layer reads the memory
   const index = isRepeated ? "g" : "h"; // of a head, or of a group of heads
   const ofOne = shareSymbol(source, `${path.replace(own, letter)},${index}`); // what comes back through it
-  const made = isRotated ? raw : name;
+  const made = changes.length > 0 ? raw : name;
   const isNarrow = Boolean(narrow);
-  return { letter, value, linear, scope, isNarrow, isRepeated, isRotated, name, made, source, path, index, ofOne };
+  return { letter, value, linear, scope, isNarrow, isRepeated, changes, name, made, source, path, index, ofOne };
 }
 
 // Q = X W_q; or Q = X_h W_q, with the columns X_h of X that are of this head.
@@ -56,11 +57,16 @@ function projectionSteps(facts, projection) {
   const { anatomy, queries, keys } = facts;
   const { id, letter } = projection;
   const found = projectionOf(facts, projection);
-  const { value, linear, isNarrow, isRepeated, isRotated, name, made, source } = found;
+  const { value, linear, isNarrow, isRepeated, changes, name, made, source } = found;
   if (!linear) return [];
   const rowNames = letter === "q" ? queries : keys;
   const result = { symbol: name, value, look: "head", family: letter, rowNames };
-  const before = isRotated ? { ...result, symbol: made, value: unrotated(anatomy, value) } : result;
+  const stages = changes.map(({ inputs: [input] }, i) => ({
+    ...result,
+    symbol: i === 0 ? made : `${name}_n`,
+    value: anatomy.adopt(input),
+  }));
+  const [before, ...after] = [...stages, result];
   const [, outOfHead, inOfHead] = anatomy.shape(linear.weight);
   const ofHead = isNarrow ? { cut: inOfHead } : {};
   const left = { ...sequencePart(source, linear.x, rowNames), ...ofHead };
@@ -103,15 +109,16 @@ function projectionSteps(facts, projection) {
       ...(top.length > 1 ? [`db_${letter} = ${uses.map((use) => `colsum(d${use.made})`).join(" + ")}`] : []),
       `${back} = ${isSum || arriving.length === 1 ? `d${made}` : `(${arriving.join(" + ")})`} W_${letter}^T`,
       ...(isSum ? [`${whole} = ${ofSource.map((use) => `Σ_${use.index} ${use.ofOne}`).join(" + ")}`] : []),
-      ...(isRotated ? [] : ofShared),
+      ...(changes.length > 0 ? [] : ofShared),
     ],
     invariants: letter === "k" && !isShared ? ["key_bias"] : undefined,
   };
-  return [step, ...(isRotated ? [rotationStep(id, before, result, ofShared)] : [])];
-}
-
-function unrotated(anatomy, value) {
-  return anatomy.adopt(anatomy.maker(value).inputs[0]);
+  const changed = after.map((to, i) => {
+    const rules = to === result ? ofShared : [];
+    const change = changes[i].op === "rotary" ? rotationStep : headNormStep;
+    return change(id, stages[i], to, rules, facts);
+  });
+  return [step, ...changed];
 }
 
 function rotationStep(id, before, after, ofShared) {

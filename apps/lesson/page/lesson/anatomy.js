@@ -68,20 +68,29 @@ export class Anatomy {
     return gradientOfValue(this.program, value) ?? undefined;
   }
 
-  // x, weight and bias of the linear layer that a value comes from; through a rotation too.
-  linearBehind(value) {
+  // The ops that change queries or keys after their map, a norm and a rotation, in their order.
+  changesOf(value) {
     const op = this.maker(value);
-    if (!op) return null;
-    if (op.op === "rotary") return this.linearBehind(op.inputs[0]);
-    if (op.op !== "linear") return null;
+    const changes = op?.op === "rotary" || /\.(query|key)_norm$/.test(op?.scope ?? "");
+    return changes ? [...this.changesOf(op.inputs[0]), op] : [];
+  }
+
+  // What the map gives, before it is changed.
+  unchanged(value) {
+    return this.changesOf(value)[0]?.inputs[0] ?? value;
+  }
+
+  // x, weight and bias of the linear layer that a value comes from.
+  linearBehind(value) {
+    const op = this.maker(this.unchanged(value));
+    if (op?.op !== "linear") return null;
     const [x, weight, bias] = op.inputs;
     return { x, weight, bias, output: op.output };
   }
 
   // The same of heads that each map a part of x of their own: x_h W_h, side by side, and the bias.
   narrowLinearBehind(value) {
-    const made = this.maker(value);
-    if (made?.op === "rotary") return this.narrowLinearBehind(made.inputs[0]);
+    const made = this.maker(this.unchanged(value));
     const [product, bias] = made?.op === "add" ? made.inputs.map((input) => this.maker(input)) : [made];
     const weight = product?.op === "matmul" ? product.inputs[1] : undefined;
     if (weight === undefined || this.facts[weight].kind !== "parameter") return null;

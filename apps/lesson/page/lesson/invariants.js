@@ -57,9 +57,9 @@ const checks = {
   key_bias(lesson) {
     const { anatomy, layer, tape } = lesson;
     const linear = anatomy.linearBehind(layer.k);
-    const isRotated = anatomy.maker(layer.k)?.op === "rotary";
+    const isChanged = anatomy.changesOf(layer.k).length > 0;
     const gradient = linear?.bias === undefined ? undefined : anatomy.gradient(linear.bias);
-    if (gradient === undefined || isRotated) return null;
+    if (gradient === undefined || isChanged) return null;
     const other = anatomy.gradient(linear.weight);
     const size = largestNumber(tape.values[other].data) || 1;
     return largestNumber(tape.values[gradient].data) / size;

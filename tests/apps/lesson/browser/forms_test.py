@@ -98,6 +98,14 @@ def test_every_pair_of_choices_has_its_page():
         expect_page(f"{form}, {turn}", lesson, steps_of(form, turn))
 
 
+def test_normed_queries_and_keys_have_their_page():
+    for more in (["model.num_heads=1"], ["model.position=rotary", "attention.num_key_value_heads=1"], ["attention.heads=narrow"]):
+        steps = dict.fromkeys(["query", "key", "value", "query_norm", "key_norm"], True)
+        steps["query_rotation"] = "model.position=rotary" in more
+        settings = ["attention.query_key_norm=true", *more]
+        expect_page(f"{more}", lesson_of_one_block(f"normed-{len(more[0])}", "reverse", settings), steps)
+
+
 def test_heads_that_share_keys_have_their_page():
     settings = ["attention.num_key_value_heads=1", "model.position=rotary"]
     steps = dict.fromkeys(["query", "key", "value", "ledger", "query_rotation", "key_rotation", "concat"], True)
