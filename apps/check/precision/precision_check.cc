@@ -346,7 +346,7 @@ PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor>
 }
 
 std::optional<std::vector<Tensor>> inputs_in(DType dtype, const OpExample& example, uint64_t seed) {
-  const std::vector<Tensor> wide = make_inputs(example, computed_dtype(dtype), RandomStream(seed));
+  std::vector<Tensor> wide = make_inputs(example, computed_dtype(dtype), RandomStream(seed));
   if (dtype != DType::bf16) return wide;
   const std::vector<Tensor> rounded = make_inputs(example, dtype, RandomStream(seed));
   for (size_t k = wide.size(); k > 0; --k) {
