@@ -20,7 +20,7 @@
 namespace qkv {
 
 bool is_evaluated(const TrainOptions& options, int64_t step);  // the last step always is
-// Whether the step has a checkpoint of its own, in a run of a model of so many parameters.
+// Whether the step has a checkpoint of its own. `parameters`: their number in the model.
 bool is_numbered(const TrainOptions& options, int64_t parameters, int64_t step);
 bool is_logged(const TrainOptions& options, int64_t step);  // every evaluated or detailed step is
 // Whether a run makes no further step: it has made them all, or train.patience has run out.

@@ -24,8 +24,8 @@ struct ObservedRun {
   const Weights& weights() const;                    // at the end
   const Weights& weights_after(int64_t step) const;  // of the numbered checkpoint
   std::set<std::string> names_of_checkpoints() const;
-  std::set<int64_t> logged() const;                  // the steps that have a line
-  std::set<int64_t> evaluated() const;               // and a validation loss
+  std::set<int64_t> logged() const;     // the steps that have a line
+  std::set<int64_t> evaluated() const;  // and a validation loss
   const Metrics& at(int64_t step) const;
 
  private:

@@ -270,6 +270,7 @@ return {
   losses: lesson.learning ? lesson.descent.points.map(({ loss }) => loss) : [],
 };"""
 
+
 def test_a_small_step_lowers_the_loss_as_its_gradient_says():
     for lesson in (engine.three_words(), engine.decoder()):
         document = lesson.document

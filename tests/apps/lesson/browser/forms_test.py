@@ -99,7 +99,8 @@ def test_every_pair_of_choices_has_its_page():
 
 
 def test_normed_queries_and_keys_have_their_page():
-    for more in (["model.num_heads=1"], ["model.position=rotary", "attention.num_key_value_heads=1"], ["attention.heads=narrow"]):
+    for more in (["model.num_heads=1"], ["model.position=rotary", "attention.num_key_value_heads=1"],
+                 ["attention.heads=narrow"]):
         steps = dict.fromkeys(["query", "key", "value", "query_norm", "key_norm"], True)
         steps["query_rotation"] = "model.position=rotary" in more
         settings = ["attention.query_key_norm=true", *more]
