@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "apps/labs/kit/lab_texts.h"
 #include "framework/core/error.h"
 
 namespace qkv {
