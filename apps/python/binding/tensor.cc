@@ -7,6 +7,7 @@
 #include "apps/python/binding/autograd.h"
 #include "apps/python/binding/binding.h"
 #include "framework/graph/modes.h"
+#include "framework/graph/node.h"
 #include "framework/ops/ops.h"
 
 namespace qkv::python {
