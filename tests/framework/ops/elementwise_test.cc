@@ -11,7 +11,6 @@ namespace qkv {
 namespace {
 
 namespace math = kernels::math;
-using ::testing::HasSubstr;
 
 Tensor softplus(const Tensor& x, const ElementDerivative& derivative) {
   return elementwise(
