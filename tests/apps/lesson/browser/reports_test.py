@@ -271,7 +271,7 @@ def test_a_map_is_covered_until_the_reader_bets():
         const cell = box.querySelector(".point");
         return [...told, box.classList.contains("covered"), box.querySelectorAll("button").length, cell.textContent,
                 cell.className, box.querySelector("output").textContent, box.querySelector("p .in-en").textContent];""")
-    expect_equal(found, [True, False, 0, "✓", "agrees point", "n = 1024, d = 16", "It holds here."], "the map")
+    expect_equal(found, [True, False, 0, "✓", "agrees point", "n = 512, d = 16", "It holds here."], "the map")
 
 
 def executed() -> Path:
