@@ -86,8 +86,8 @@ LessonFrame frame_of(const Recording& recording, int64_t step);
 
 int64_t weights_in(const LessonFrame& frame);  // of attention: their numbers, and 1
 
-// At most `most` of `count` frames, and two at least: the first, the last and others evenly
-// between.
+// The first of `count` frames, the last, and others evenly between: at most `most`, but two at
+// least.
 std::vector<size_t> spread(size_t count, int64_t most);
 
 }  // namespace qkv

@@ -74,7 +74,7 @@ struct TrainOptions {
     fields.add("checkpoint_interval", checkpoint_interval,
                {.at_least = -1, .may_change_on_resume = true},
                "Number of steps between numbered checkpoints; 0: only best and last are written; "
-               "-1: eight in a run of a model of at most 250,000 parameters, else none.");
+               "-1: at most eight in a run of a model of at most 250,000 parameters, else none.");
     fields.add("log_interval", log_interval, {.at_least = 1, .may_change_on_resume = true},
                "Number of steps between lines of metrics.jsonl.");
     fields.add(

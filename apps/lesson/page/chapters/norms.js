@@ -65,7 +65,7 @@ function normParts(anatomy, value) {
   return { op, x, weight, bias, kind: op.op, scope: op.scope, epsilon: op.attributes.epsilon };
 }
 
-// Of queries or keys of a head. The gain is that of all heads, so its gradient has no rule here but where there is one.
+// The norm of queries or keys, of one head. Several heads share the gain, whose gradient, a sum over them, is not shown.
 export function headNormStep(id, before, after, rules, facts) {
   const { anatomy } = facts;
   const isOneHead = anatomy.shape(before.value)[2] === 1;
