@@ -40,6 +40,11 @@ export class CellPanel {
       this.root.replaceChildren(...exercisePanel(this.app, matrix, row, column, expression));
       return { chosen: cell, lit: [], fed: [] };
     }
+    if (matrix.part.ofTargets && lesson.isIgnored(row)) {
+      const why = element("p", { class: "hint", text: say("reason.not_counted") });
+      this.root.replaceChildren(this.heading(matrix, row, column), why);
+      return { chosen: cell, lit: [], fed: [] };
+    }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
     const way = wayBack(lesson, matrix);
     const derivative = matrix.number(row, column);

@@ -49,9 +49,10 @@ export const lossChapter = {
       quantity: "probability",
       value: anatomy.adopt(value),
       noGradient: true,
+      ofTargets: true,
     });
     const within = [
-      { ...inner("p", shares.output, "share"), gradientPart: inner("p-y", apart.output, "signed") },
+      { ...inner("p", shares.output, "share"), ofTargets: false, gradientPart: inner("p-y", apart.output, "signed") },
       inner("y", apart.inputs[1], "share"),
     ];
     const { targets = [] } = document.meta.texts ?? {};

@@ -105,8 +105,7 @@ function normStepOf({ anatomy, queries }, { value, from, to, letter = "", part =
   ].filter((each) => each.value !== undefined);
   const g = `g${letter}`;
   const deviation = isLayerNorm ? "√(σ^2 + ε)" : `√(rowmean(${from}^2) + ε)`;
-  const mean = isLayerNorm ? ` - rowmean(${g} ∘ d${to})` : "";
-  const changes = `${g} ∘ d${to}${mean} - x̂ ∘ rowmean(x̂ ∘ ${g} ∘ d${to})`;
+  const mean = isLayerNorm ? " - rowmean(dx̂)" : "";
   return {
     norm: { from, kind: norm.kind, epsilon: norm.epsilon },
     layout: { kind: "stack", parts },
@@ -114,7 +113,8 @@ function normStepOf({ anatomy, queries }, { value, from, to, letter = "", part =
       ? [`${to} = ${g} ∘ x̂ + b${letter}`, `x̂ = (${from} - μ) / ${deviation}`]
       : [`${to} = ${g} ∘ x̂`, `x̂ = ${from} / ${deviation}`],
     backward: [
-      `${back} = (${changes}) / ${deviation}`,
+      `dx̂ = ${g} ∘ d${to}`,
+      `${back} = (dx̂${mean} - x̂ ∘ rowmean(x̂ ∘ dx̂)) / ${deviation}`,
       `d${g} = colsum(x̂ ∘ d${to})`,
       ...(norm.bias === undefined ? [] : [`db${letter} = colsum(d${to})`]),
     ],

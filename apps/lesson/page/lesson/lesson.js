@@ -125,6 +125,11 @@ export class Lesson {
     return this.coveredOnStage ?? this.state.exercise ?? null;
   }
 
+  // Whether a row has no target, and so no part in the loss.
+  isIgnored(row) {
+    return this.document.meta.texts?.targets?.[row] === null;
+  }
+
   // Whether it is that cell, whose number no place of the page may tell.
   isHidden(value, index) {
     const { covered: exercise } = this;

@@ -27,9 +27,14 @@ function complete(lesson, part, isGradient) {
   // a gradient lies in its tensor as the value does, whatever the shape is called
   const shape = lesson.anatomy.shape(part.of ?? part.value);
   const grid = gridOf(part, shape, lesson.state.head, lesson.heads);
-  const data = derived ? derived.data : lesson.tape.values[part.value].data;
+  const { data: all } = derived ?? lesson.tape.values[part.value];
+  const data = part.ofTargets ? countedRows(lesson, all, grid) : all;
   return new Matrix({ lesson, part, isGradient, grid, data, derived });
 }
+
+// 0 in rows without a target, which the tape has with another class.
+const countedRows = (lesson, data, { columns }) =>
+  data.map((x, index) => (lesson.isIgnored(Math.floor(index / columns)) ? 0 : x));
 
 // What is of one quantity is compared: those forward have one scale, and their gradients another.
 export function giveCommonScales(matrices) {
@@ -178,10 +183,14 @@ class Matrix {
     return this.isRounding(row, column) ? 0 : this.number(row, column);
   }
 
+  isAllRounding() {
+    return this.isGradient && this.largest <= this.rounding;
+  }
+
   // The exponent of the power of ten that cells leave out; 0 where shortNumber needs none.
   get exponent() {
     const { largest } = this;
-    if (this.isGradient && largest <= this.rounding) return 0;
+    if (this.isAllRounding()) return 0;
     if (!(largest > 0) || (largest >= plain.from && largest < plain.below)) return 0;
     return Math.max(Math.floor(Math.log10(largest)), plain.leastExponent);
   }

@@ -50,15 +50,10 @@ function structural(lesson, matrix, row, column) {
   const isOfQuery = of === layer.q || isScores(lesson, matrix);
   if (isOfQuery && keysSeen(lesson, row) === 1) return { id: "one_key", row };
   if (name === `${layer.path}.key.bias`) return { id: "key_bias" };
-  if (of === anatomy.at("logits") && isIgnored(lesson, row)) return { id: "not_counted" };
+  if (of === anatomy.at("logits") && lesson.isIgnored(row)) return { id: "not_counted" };
   if (of === anatomy.at("token_embedding.weight")) return { id: "not_in_text" };
   if (isReluCut(lesson, matrix, row, column)) return { id: "switched_off" };
   return { id: matrix.number(row, column) === 0 ? "nothing_arrives" : "rounding" };
-}
-
-function isIgnored(lesson, row) {
-  const targets = lesson.document.meta.texts?.targets;
-  return Array.isArray(targets) && targets[row] === null;
 }
 
 function isReluCut(lesson, matrix, row, column) {

@@ -4,6 +4,7 @@ const captionHeight = 28;
 const legendHeight = 18;
 const gap = 8;
 const singleRow = 20;
+export const leastWidth = 150; // for a caption, and for the ends of a scale
 const fewColumns = 8;
 const smallest = { width: 3, height: 3 };
 const roomForNumbers = { width: 54, height: 22 };
@@ -55,6 +56,8 @@ function productSizes(matrices, width, height, most) {
   const counts = [left.grid.columns, result.grid.columns];
   const forWidth = width - left.gutter - gutter - gap - 20;
   const widths = cellSizes(counts, forWidth, { least: 0, most: most.width });
+  const right = Math.max(widths[1] * counts[1], leastWidth - gutter - 8);
+  widths[0] = Math.min(widths[0], (forWidth - right) / counts[0]);
   if (Math.min(...widths) < smallest.width) return null;
   const headers = top.map((matrix) => matrix.headerFor(widths[1]));
   const isNamedAbove = headers.some((size) => size > 0);

@@ -78,7 +78,7 @@ const special = [
   [/^(\S+) = R_t (\S+)$/, [...turn, "$1 = pairwise(complexes($2) * turn)"]],
   [/^(\S+) = R_t\^T (\S+)$/, [...turn, "$1 = pairwise(complexes($2) * turn.conj())"]],
   [/^dO_h = dC \[h\]$/, ["dO = dC[:, band]"]],
-  [/^ℓ = /, ["loss = np.array([[-(counted * np.log((p * y).sum(axis=1, keepdims=True))).sum() / n]])"]],
+  [/^ℓ = /, ["loss = np.array([[-np.log((p * y).sum(axis=1, keepdims=True) + 1 - counted).sum() / n]])"]],
   [/^dℓ = 1$/, ["dloss = np.ones((1, 1))"]],
   [/^dℓ_t = dℓ \/ n/, ["dloss_t = dloss / n * np.ones(counted.shape)"]],
   [/^(\S+) = dh \/ T$/, ["$1 = np.repeat(dh / T, T, axis=0)"]],
@@ -101,7 +101,7 @@ const inPython = (rule) =>
 
 const word = /d?\p{L}\u0302?\p{L}*(?:_\{[^}]*\}|_\w+)?'?|\^T|\^2|[\d.]+|\S/gu;
 const pythonSigns = { "∘": " * ", "+": " + ", "-": " - ", "/": " / ", "(": "(", ")": ")", "^T": ".T", "^2": " ** 2", "√": "np.sqrt" };
-const greek = { μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat" };
+const greek = { μ: "mu", σ: "sigma", ε: "epsilon", "x̂": "x_hat", "dx̂": "dx_hat" };
 
 // dX_in,norm has another than in addresses.
 const pythonName = (symbol) =>
@@ -176,7 +176,7 @@ class Names {
 
   // Whether the script can have all that a line of Python reads.
   needs(line) {
-    const lines = { ...helpers, ...this.constants, x_hat: null };
+    const lines = { ...helpers, ...this.constants, x_hat: null, dx_hat: null };
     for (const name of namesIn(line).filter((each) => !pythonWords.includes(each))) {
       const found = this.find(name);
       const list = found || name in lines ? undefined : this.findInHeads(name);
@@ -212,7 +212,10 @@ const matricesOf = (lesson, step) =>
 
 // A matrix that is called by what it is made of, as P∘dP.
 const rulesOfSymbols = (own) =>
-  [...own].filter(([, { matrix }]) => /[∘-]/.test(matrix.symbol)).map(([name, { matrix }]) => `${name} = ${matrix.symbol}`);
+  [...own]
+    .map(([name, { matrix }]) => [name, matrix.symbol, matrix.part.ofTargets])
+    .filter(([, symbol]) => /[∘-]/.test(symbol))
+    .map(([name, symbol, ofTargets]) => `${name} = ${ofTargets ? `(${symbol}), 0 (no target)` : symbol}`);
 
 // {names, lines, compared}: what is computed, and the names of the matrices that it makes again.
 function computedIn(lesson) {
@@ -220,14 +223,16 @@ function computedIn(lesson) {
   const names = new Names(lesson);
   const compared = new Set();
   // What is called x̂ in a rule has a rule of its own, which stands first.
-  const rules = [...step.forward, ...step.backward].sort((a, b) => Number(b.startsWith("x̂")) - Number(a.startsWith("x̂")));
+  const isFirst = (rule) => Number(/^d?x̂/.test(rule));
+  const rules = [...step.forward, ...step.backward].sort((a, b) => isFirst(b) - isFirst(a));
   const lines = [...rules, ...rulesOfSymbols(names.own)].flatMap((rule) => {
     const written = linesOf(rule);
     const [, made, rows = "", of] = /^(\w+)(\[.*?\])? = (.*)$/.exec(written.at(-1)) ?? [];
     const found = names.find(made);
     const read = [...written.slice(0, -1), of].join("; ");
-    if (!(found || made === "x_hat") || !/^[ -~]*$/.test(read) || !names.needs(read)) return [];
-    if (made === "x_hat") return [`x_hat = ${of}`];
+    const isOnTheWay = ["x_hat", "dx_hat"].includes(made);
+    if (!(found || isOnTheWay) || !/^[ -~]*$/.test(read) || !names.needs(read)) return [];
+    if (isOnTheWay) return [`${made} = ${of}`];
     names.matrices.set(made, found);
     // Until all rows are made.
     const begin = rows && !compared.has(made) ? [`${made}_ = np.full(${made}.shape, np.inf)`] : [];

@@ -1,6 +1,6 @@
 // The middle of the page: a step's matrices forward, and beside them, in the same places, those of
 // their gradients.
-import { fitBoard } from "./board.js";
+import { fitBoard, leastWidth } from "./board.js";
 import { colourScale, isDeep } from "./colours.js";
 import { csvButton } from "./csv.js";
 import { element, svgElement } from "../../../report/page/dom.js";
@@ -16,14 +16,16 @@ import { languageNow, say } from "../texts/say.js";
 // The colour of its frame.
 const familyStyle = ({ family }) => `--family: var(--family-${family})`;
 
-const leastWidth = 112; // for the ends of a scale
 
-// What is wider than its place is scrolled, and so can be reached by keys.
+// What is wider than its place is written smaller; what still is, is scrolled, and so can be reached by keys.
 let widths = null;
 
 function markWide(entries) {
   for (const { target } of entries) {
-    if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
+    const isWide = () => target.scrollWidth > target.clientWidth;
+    target.classList.remove("wide");
+    target.classList.toggle("wide", isWide());
+    if (isWide()) target.setAttribute("tabindex", "0");
     else target.removeAttribute("tabindex");
   }
 }
@@ -215,7 +217,7 @@ export class StepView {
     const colour = colourScale(this.app.colours, matrix.hue, 1);
     const isShare = matrix.hue === "share";
     const from = isShare ? colour(0) : colour(-1);
-    const size = matrix.size;
+    const size = matrix.isAllRounding() && matrix.scaledWith.length === 0 ? 0 : matrix.size;
     return element(
       "div",
       { class: "legend", "aria-hidden": "true" },

@@ -54,6 +54,16 @@ def test_the_budget_follows_the_chosen_cell_and_hides_in_an_exercise():
     expect(not browser.script("return document.querySelector('.budget')"), "an exercise shows the budget, and its answer")
 
 
+def test_what_is_not_asked_has_no_right_answer():
+    lesson = engine.decoder()
+    targets = lesson.document.meta["texts"]["targets"]
+    found = Page(lesson, step="loss").rows()
+    expect(None in targets, "every token has a target")
+    for row, (target, y, difference, p) in enumerate(zip(targets, found["y"], found["p−y"], found["p"])):
+        expect_equal(sum(y), 0.0 if target is None else 1.0, f"row {row}: the sum of y")
+        expect_equal(list(difference), [0.0 if target is None else a - b for a, b in zip(p, y)], f"row {row}: p − y")
+
+
 GEOMETRY = """const ends = (line) => ["x1", "y1", "x2", "y2"].map((name) => Number(line.getAttribute(name)));
 return {
   arrows: pageTests.all(".geometry .arrow").map(ends),

@@ -116,7 +116,7 @@ def expect_computed(where: str, script: str) -> set:
     for name in computed:
         expect_reproduced(names[name], names[name + "_"], f"{where}: {name}")
     for rule in script.splitlines()[1].removeprefix("# ").split("; "):
-        is_made = names_made_by(script, rule) & {*computed, "x_hat", "M"}
+        is_made = names_made_by(script, rule) & {*computed, "x_hat", "dx_hat", "M"}
         expect(is_made, f"{where}: nothing is computed by {rule}")
     return computed
 

@@ -38,6 +38,24 @@ def test_no_width_needs_scrolling_to_the_side():
                        f"{found['page']} wide, by {found['widest']}")
 
 
+CROWDED = """
+const ends = (caption) => pageTests.all(":scope > *", caption).map((each) => each.getBoundingClientRect())
+  .filter(({ width }) => width > 0).reduce((end, { left, right }) => (left > end - 1 ? right : Infinity), 0);
+return pageTests.all("main .matrix figcaption").filter((each) => ends(each) > each.getBoundingClientRect().right + 1)
+  .concat(pageTests.all("main .formulas").filter((each) => each.scrollWidth > each.clientWidth))
+  .map((each) => each.textContent);"""
+
+
+def test_captions_and_formulas_have_room_on_a_wide_screen():
+    browser.resize(1440, 900)
+    page = Page(engine.decoder())
+    for step in page.steps():
+        page.go(step=step)
+        browser.wait_for("requestAnimationFrame(() => requestAnimationFrame(done))")
+        crowded = browser.script(CROWDED)
+        expect(not crowded, f"{step}: {crowded}")
+
+
 def test_on_a_projector_of_1024_pixels_the_cell_stands_beside_its_step():
     for lesson in (engine.three_words(), engine.decoder()):
         browser.resize(1024, 768)

@@ -48,6 +48,7 @@ test("what hangs on a sign is below or above it", () => {
     ["e^z_i", "msup(e msub(z i))"],
     ["e^(a + b)", "msup(e (a + b))"],
     ["x̂", "mover(x ^)"],
+    ["dx̂", "(d mover(x ^))"],
     ["Σ_c e^z_c", "munder(Σ c) msup(e msub(z c))"],
   ]) {
     assert.equal(shape(text), wanted, text);
