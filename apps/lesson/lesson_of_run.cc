@@ -52,12 +52,7 @@ class Reader {
     if (!status.ok()) return status;
     Tokens both = prompt;
     both.insert(both.end(), target->begin(), target->end());
-    if (has_answers()) {
-      const QuestionLengths lengths = {
-          .prompt = std::ssize(prompt), .answer = std::ssize(*target), .both = std::ssize(both)};
-      return question_batch(dataset_->form(), {{.prompt = prompt, .answer = *std::move(target)}},
-                            lengths, /*padding=*/0);
-    }
+    if (has_answers()) return batch_of({.prompt = prompt, .answer = *std::move(target)});
     if (both.size() >= 2) return batch_of_text(both);
     return absl::InvalidArgumentError(
         "--prompt: a text needs two tokens, so that one can follow the other; --target adds "
@@ -85,6 +80,9 @@ class Reader {
       return absl::InvalidArgumentError(
           absl::StrCat("--validation: there are examples 0 to ", dataset_->validation_size() - 1));
     }
+    if (has_answers() && !run_.checkpoint.data.is_image()) {
+      return batch_of(dataset_->validation_example(index));
+    }
     Batch batch = dataset_->validation_batch(index, 1);
     if (has_answers()) return batch;
     const Array& tokens = batch.inputs[0];
@@ -97,6 +95,13 @@ class Reader {
 
  private:
   bool has_answers() const { return dataset_ && dataset_->has_answers(); }
+
+  // As long as the example is, without padding.
+  Batch batch_of(const Example& example) const {
+    const int64_t prompt = std::ssize(example.prompt), answer = std::ssize(example.answer);
+    const QuestionLengths lengths = {.prompt = prompt, .answer = answer, .both = prompt + answer};
+    return question_batch(dataset_->form(), {example}, lengths, /*padding=*/0);
+  }
 
   // The user's; else the task's answer, or the model's own; nothing for a text.
   absl::StatusOr<Tokens> target_of(const Prompt& prompt, const RunExample& example) const {

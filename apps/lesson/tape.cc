@@ -20,8 +20,8 @@ constexpr std::string_view kWeightsSuffix = ".weights";
 // The names of the inputs of a batch.
 std::vector<std::string_view> names_of_inputs(DataForm form, bool is_image) {
   if (is_image) return {"pixels"};
-  if (form == DataForm::kSourceTarget) return {"source", "target", "padding"};
-  return {"tokens", "padding"};
+  if (form == DataForm::kSourceTarget) return {"source", "target"};
+  return {"tokens"};
 }
 
 void name_leaves(TapeWriter& writer, const Model& model, const Batch& batch, DataForm form) {

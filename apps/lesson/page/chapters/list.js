@@ -26,9 +26,9 @@ import { openingChapter } from "./opening/view.js";
 import { practiceChapter } from "./practice.js";
 import { headsChapter, keyChapter, queryChapter, valueChapter } from "./projections.js";
 import { residualChapter, secondResidualChapter } from "./residuals.js";
-import { maskChapter, paddingOf, positionBiasChapter, scaleChapter, scoresChapter, softmaxChapter } from "./scores.js";
+import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter, softmaxChapter } from "./scores.js";
 import { trainingChapter } from "./training.js";
-import { answerNames, padToken, sequenceNames, vocabularyNames } from "../lesson/sequences.js";
+import { answerNames, sequenceNames, vocabularyNames } from "../lesson/sequences.js";
 
 const groups = {
   model: [practiceChapter, openingChapter, glanceChapter],
@@ -61,10 +61,8 @@ const rulesOfStep = ({ forward = [], backward = [] }) => ({ forward: [forward].f
 export function stepsOf(document, anatomy, layerPath) {
   const layer = anatomy.layer(layerPath);
   const [, heads, rows, columns] = anatomy.shape(layer.weights);
-  const padding = paddingOf(anatomy, layer);
-  const named = (place, padded) => sequenceNames(document, anatomy, place).map((name, i) => (padded[i] ? padToken : name));
-  const queries = named({ stack: layer.stack, rows }, layer.isCross ? [] : padding);
-  const keys = layer.isCross ? named({ stack: "encoder.", rows: columns }, padding) : queries;
+  const queries = sequenceNames(document, anatomy, { stack: layer.stack, rows });
+  const keys = layer.isCross ? sequenceNames(document, anatomy, { stack: "encoder.", rows: columns }) : queries;
   const facts = {
     anatomy,
     layer,

@@ -104,12 +104,10 @@ function outputOf({ anatomy, layer }) {
   return { symbol: isNormed ? "H" : value === layer.blockOutput ? "X_{out}" : "X_{last}", value };
 }
 
-// How one row was made of all for a class, {op, shares: of the rows, unless they are constant}, or null.
+// How one row was made of all for a class: the name of an op, or null.
 function poolOf({ anatomy }, x) {
-  const op = anatomy.maker(x);
-  const product = op?.op === "sum" ? anatomy.op(op.inputs[0]) : null;
-  if (product?.op === "mul") return { op: "sum", shares: anatomy.op(product.inputs[1]).inputs[0] };
-  return ["slice", "scale"].includes(op?.op) ? { op: op.op } : null;
+  const op = anatomy.maker(x)?.op;
+  return ["slice", "scale"].includes(op) ? op : null;
 }
 
 export const poolChapter = {
@@ -123,12 +121,9 @@ export const poolChapter = {
     const rules = {
       slice: { forward: `h = ${symbol} [0]`, backward: [`d${symbol} [0] = dh`, `d${symbol} [t ≥ 1] = 0`] },
       scale: { forward: `h = colmean(${symbol})`, backward: `d${symbol} [t] = dh / T` },
-      sum: { forward: `h = s^T ${symbol}`, backward: `d${symbol} = s dh` },
-    }[pool.op];
-    const shares = { ...sequencePart("s", pool.shares, queries), look: "column" };
-    if (pool.shares !== undefined) anatomy.call(pool.shares, "s");
-    const parts = [sequencePart(symbol, value, queries), shares, sequencePart("h", anatomy.adopt(x), null)];
-    return { layout: { kind: "stack", parts: parts.filter((part) => part.value !== undefined) }, ...rules };
+    }[pool];
+    const parts = [sequencePart(symbol, value, queries), sequencePart("h", anatomy.adopt(x), null)];
+    return { layout: { kind: "stack", parts }, ...rules };
   },
 };
 

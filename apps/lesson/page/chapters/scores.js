@@ -95,10 +95,9 @@ export const maskChapter = {
   step(facts) {
     const { hasMask, scores, masked } = partsOfScores(facts);
     if (!hasMask) return null;
-    const { hidden, reason, padding } = ruleOfMask(facts.anatomy, facts.layer);
+    const { hidden, reason } = ruleOfMask(facts.anatomy, facts.layer);
     return {
       why: `mask.why_${reason}`,
-      padding,
       layout: { kind: "stack", parts: [scores, masked] },
       forward: hidden ? ["S_m = S + M", `M_{ij} = -∞ (${hidden})`] : "S_m = S",
       backward: hidden ? `dS = dS_m, 0 (${hidden})` : "dS = dS_m",
@@ -106,23 +105,18 @@ export const maskChapter = {
   },
 };
 
-// Which keys are padding.
-export const paddingOf = (anatomy, layer) =>
-  layer.masked === undefined || layer.masked === layer.scores ? [] : ruleOfMask(anatomy, layer).padding;
-
 // Which keys j the mask hides from query i, and why.
 function ruleOfMask(anatomy, { masked }) {
   const mask = anatomy.op(masked).attributes.mask.value;
   const { data, shape } = anatomy.tape.values[mask];
-  const { causal, window, isPadding } = rulesOf(data, shape);
+  const { causal, window } = rulesOf(data, shape);
   const rules = [
     causal ? "j > i" : null,
     window > 0 ? (causal ? `i - j > ${window}` : `|i - j| > ${window}`) : null,
-    isPadding.includes(1) ? "padding" : null,
   ];
   const hidden = rules.filter(Boolean).join(" ∨ ");
-  const reason = causal ? "causal" : window > 0 ? "window" : hidden ? "padding" : "none";
-  return { hidden, reason, padding: [...isPadding] };
+  const reason = causal ? "causal" : window > 0 ? "window" : "none";
+  return { hidden, reason };
 }
 
 export const softmaxChapter = {

@@ -13,7 +13,6 @@ export function tokenText(text) {
 }
 
 const classToken = "[class]";
-export const padToken = "[pad]";
 
 // Names of the `rows` of a sequence: the tokens of this stack ("", "encoder.", "decoder."), after
 // the class token where there is one more row.

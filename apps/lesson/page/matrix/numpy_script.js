@@ -53,12 +53,11 @@ function constantsOf(lesson) {
   found.n = "n = counted.sum()";
   found.i = "i = np.arange(len(S_m))[:, None]";
   found.j = "j = np.arange(S_m.shape[1])";
-  found.padding = `padding = np.array([${step.padding?.map(Number).join(", ")}]) > 0`;
   found.M = `M = np.where(${hiddenBy(step.forward.find((rule) => rule.startsWith("M_")) ?? "()")}, -np.inf, 0)`;
   return found;
 }
 
-// M_ij = −∞ (j > i ∨ |i − j| > 2 ∨ padding)
+// M_ij = −∞ (j > i ∨ |i − j| > 2)
 function hiddenBy(rule) {
   const [, conditions] = /\((.*)\)$/.exec(rule);
   return conditions.split(" ∨ ").map((each) => `(${each.replace(/\|(.*)\|/, "abs($1)")})`).join(" | ");

@@ -50,16 +50,14 @@ function scanSizes({ inputs: [x, weight, first], attributes }) {
   const [batch, length, gateWidth] = x.shape;
   const hidden = weight.shape[1];
   const state = first.shape[1];
-  const { padding, reverse } = attributes;
+  const { reverse } = attributes;
   // Where the state before position t is: in `first`, or in the states.
   /** @param {number} b @param {number} t */
   const before = (b, t) => {
     const from = reverse ? t + 1 : t - 1;
     return from < 0 || from >= length ? null : (b * length + from) * state;
   };
-  /** @param {number} b @param {number} t */
-  const isPadding = (b, t) => Boolean(padding && padding.data[b * length + t]);
-  return { batch, length, gateWidth, hidden, state, reverse, before, isPadding };
+  return { batch, length, gateWidth, hidden, state, reverse, before };
 }
 
 // `numbers` is how an element of the new state comes from a = x + W h and the state before.
@@ -81,10 +79,6 @@ function scanOp({ step, formula }) {
               ? first.subarray(b * state, (b + 1) * state)
               : states.subarray(from, from + state);
           const at = (b * length + t) * state;
-          if (sizes.isPadding(b, t)) {
-            states.set(before, at);
-            continue;
-          }
           for (let g = 0; g < gateWidth; g++) {
             a[g] = x[(b * length + t) * gateWidth + g];
             for (let j = 0; j < hidden; j++) a[g] += weight[g * hidden + j] * before[j];
@@ -107,7 +101,6 @@ function scanOp({ step, formula }) {
         from === null
           ? Expression.cell(first.value, b * state + i)
           : Expression.cell(node.output, from + i);
-      if (sizes.isPadding(b, t)) return before(index % state);
       /** @param {number} g */
       const a = (g) =>
         Expression.sum([

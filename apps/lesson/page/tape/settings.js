@@ -71,15 +71,15 @@ function setScale(draft, layer, scale) {
   });
 }
 
-// The places of a mask [B, …, Tq, Tk]: f(index, b, j, p) for key j and a query that stands at key
+// The places of a mask […, Tq, Tk]: f(index, j, p) for key j and a query that stands at key
 // p = i + Tk - Tq.
-/** @param {Shape} shape @param {(index: number, b: number, j: number, p: number) => void} f */
+/** @param {Shape} shape @param {(index: number, j: number, p: number) => void} f */
 function forEachPlace(shape, f) {
   const [queries, keys] = shape.slice(-2);
   const size = sizeOf(shape);
   for (let index = 0; index < size; index++) {
     const p = (Math.floor(index / keys) % queries) + keys - queries;
-    f(index, Math.floor((index * shape[0]) / size), index % keys, p);
+    f(index, index % keys, p);
   }
 }
 
@@ -87,27 +87,20 @@ function forEachPlace(shape, f) {
 const hides = (j, p, { causal, window }) =>
   (causal && j > p) || (window > 0 && Math.abs(p - j) > window);
 
-// What a mask was made of: the keys that nobody sees, and the rule for the others.
+// The rule that a mask was made of.
 /** @param {NumberList} mask @param {Shape} shape */
 export function rulesOf(mask, shape) {
-  const keys = shape.at(-1);
-  const isPadding = new Uint8Array(shape[0] * keys).fill(1);
-  let causal = true;
+  const rule = { causal: true, window: 0 };
   let farthest = 0;
-  forEachPlace(shape, (index, b, j, p) => {
+  forEachPlace(shape, (index, j, p) => {
     if (mask[index]) return;
-    isPadding[b * keys + j] = 0;
     farthest = Math.max(farthest, Math.abs(p - j));
-    if (j > p) causal = false;
+    if (j > p) rule.causal = false;
   });
-  let [hidesLater, hasWindow] = [false, false];
-  forEachPlace(shape, (index, b, j, p) => {
-    if (!mask[index] || isPadding[b * keys + j]) return;
-    if (causal && j > p) hidesLater = true;
-    else hasWindow = true;
+  forEachPlace(shape, (index, j, p) => {
+    if (mask[index] && !hides(j, p, rule)) rule.window = farthest;
   });
-  // Where no key comes later but padding, nothing says that the mask is causal.
-  return { causal: causal && (hidesLater || !isPadding.includes(1)), window: hasWindow ? farthest : 0, isPadding };
+  return rule;
 }
 
 /**
@@ -117,15 +110,13 @@ export function rulesOf(mask, shape) {
  */
 function setMask(draft, layer, wanted) {
   const { shape } = draft.facts[layer.softmax.output];
-  const keys = shape.at(-1);
   const recorded = layer.mask && draft.tape.values[layer.mask.attributes.mask.value].data;
-  const none = { causal: false, window: 0, isPadding: new Uint8Array(shape[0] * keys) };
-  const { isPadding, ...rule } = recorded ? rulesOf(recorded, shape) : none;
+  const rule = recorded ? rulesOf(recorded, shape) : { causal: false, window: 0 };
   if (wanted.causal !== undefined) rule.causal = wanted.causal;
   if (wanted.window !== undefined) rule.window = wanted.window;
   const mask = new Float64Array(sizeOf(shape));
-  forEachPlace(shape, (index, b, j, p) => {
-    if (isPadding[b * keys + j] || hides(j, p, rule)) mask[index] = 1;
+  forEachPlace(shape, (index, j, p) => {
+    if (hides(j, p, rule)) mask[index] = 1;
   });
   if (!layer.mask && !mask.includes(1)) return;
   const value = draft.addConstant(shape, mask);

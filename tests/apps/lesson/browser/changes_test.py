@@ -97,12 +97,6 @@ def test_the_formula_of_the_mask_says_which_keys_it_hides():
         expect(wanted <= set(formulas), f"{lesson.name}, {state}: {formulas}")
 
 
-def test_a_mask_of_padding_is_not_causal():
-    for lesson, on in ((engine.padded()[0], "false"), (engine.decoder(), "true")):
-        Page(lesson, step="mask")
-        expect_equal(mask_switch()["on"], on, f"{lesson.name}: the switch")
-
-
 def mask_switch() -> dict:
     """Of the causal mask, with the sentence beside it."""
     return browser.script("""

@@ -285,7 +285,7 @@ def long_text(*options: str) -> Lesson:
     return Lesson("long-text" + "".join(options), [run("long-text", "gpl", *settings), "--layer", "1", *options])
 
 
-def padded() -> list:
+def of_several_lengths() -> list:
     """A classifier and an encoder-decoder whose texts are of several lengths."""
 
     def written(name, task, lines, *options):
@@ -303,8 +303,8 @@ def padded() -> list:
     classes = [f"{'x' if 'a' in text else 'y'}\t{text}" for text in texts]
     pairs = [f"{text}\t{text[0]}" for text in texts]
     return [
-        Lesson("padded-classes", [written("padded-classes", "classes", classes, "model.kind=classifier", "model.pool=mean")]),
-        Lesson("padded-pairs", [written("padded-pairs", "pairs", pairs, "model.kind=encoder_decoder"), "--validation", "1"])]
+        Lesson("letters-classes", [written("letters-classes", "classes", classes, "model.kind=classifier", "model.pool=mean")]),
+        Lesson("letters-pairs", [written("letters-pairs", "pairs", pairs, "model.kind=encoder_decoder"), "--validation", "1"])]
 
 
 def all_lessons() -> list:

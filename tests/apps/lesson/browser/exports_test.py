@@ -124,7 +124,7 @@ def expect_computed(where: str, script: str) -> set:
 def test_the_script_of_every_step_computes_its_numbers_by_the_rules_that_are_shown():
     """And every gradient is made by one."""
     examples = [engine.example(name) for name in ("blackboard", "bare")]
-    for lesson in [*engine.all_lessons(), engine.text_classifier(), hostile(), *examples, *engine.padded()]:
+    for lesson in [*engine.all_lessons(), engine.text_classifier(), hostile(), *examples, *engine.of_several_lengths()]:
         expect_rules(Page(lesson))
 
 

@@ -162,3 +162,9 @@ def test_steps_longer_than_a_frame_are_made_beside_the_page_and_are_the_same():
     expect_equal(browser.script("return window.workers"), 1, "workers")
     expect_equal(browser.script(f"return {losses}")[:9], wanted, "the losses")
     browser.expect_quiet(page.lesson.page, "a worker")
+
+
+def test_an_example_is_read_without_the_padding_of_its_batch():
+    for lesson, read in zip(engine.of_several_lengths(), (["c", "c", "?"], ["e", "a", "⇥", "⇥", "?"])):
+        Page(lesson)
+        expect_equal(shown()["read"][:-1], read, f"{lesson.name}: what is read, before what it should be")

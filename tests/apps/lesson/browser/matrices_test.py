@@ -129,14 +129,14 @@ def expect_all_named_are_seen(lesson, seen: set) -> None:
 def test_rows_have_the_names_of_the_tokens_they_are_of():
     """A token's name stands where the arithmetic takes its row of the table."""
     for lesson, names in ((engine.decoder(), ["0", "1", "2", "=", "2", "1"]),
-                          (engine.padded()[0], ["c", "c", "[pad]", "[pad]", "[pad]"]),
+                          (engine.of_several_lengths()[0], ["c", "c"]),
                           (engine.text_classifier(), ["[class]", "1", "0", "1", "1", "0", "="])):
         page = Page(lesson, step="embedding")
         cells = page.cells([{"key": "A", "row": row, "column": 0} for row in range(len(names))])
         vocabulary = lesson.document.meta["vocabulary"]
         for name, cell in zip(names, cells):
             expect_equal(cell["place"], name, f"{lesson.name}, {cell['name']}: its place")
-            token = vocabulary.index("a" if name == "[pad]" else name) if name != "[class]" else None
+            token = vocabulary.index(name) if name != "[class]" else None
             operand = "c[0]" if token is None else f"W_E[{token},0]"
             titles = [operand["title"].split(" = ")[0] for operand in cell["operands"]]
             expect(operand in titles, f"{lesson.name}, {cell['name']}, of {name}: made of {titles}")
@@ -147,7 +147,7 @@ def test_rows_have_the_names_of_the_tokens_they_are_of():
 
 
 def test_columns_of_logits_have_the_names_of_classes():
-    page = Page(engine.padded()[0], step="loss")
+    page = Page(engine.of_several_lengths()[0], step="loss")
     names = [cell["place"] for cell in page.cells([{"key": "p", "row": 0, "column": column} for column in (0, 1)])]
     expect_equal(sorted(names), ["x", "y"], "names of classes")
 
