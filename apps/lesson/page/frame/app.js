@@ -1,5 +1,5 @@
 // The page as a whole: it keeps the zones, and moves from state to state.
-import { buttonElement } from "./elements.js";
+import { buttonElement, putChildren } from "./elements.js";
 import { readAddress, writeAddress } from "../lesson/address.js";
 import { CellPanel } from "../cell/panel.js";
 import { chapterList, neighbours } from "./contents.js";
@@ -14,6 +14,7 @@ import { prepareStage, stageMove, stageOf } from "./stage.js";
 import { pictureOf } from "../chapters/picture.js";
 import { stepHead } from "./step_head.js";
 import { StepView } from "../matrix/step_view.js";
+import { Kept } from "../lesson/kept.js";
 import { languageNow, say, useLanguage } from "../texts/say.js";
 import { retaped } from "../lesson/retape.js";
 
@@ -26,6 +27,7 @@ export class App {
     this.root = root;
     this.lesson = lesson;
     this.found = found;
+    this.kept = new Kept();
     this.panel = new CellPanel(this);
     this.tip = element("div", { class: "tip", role: "presentation", hidden: true });
     this.zones = {
@@ -91,7 +93,7 @@ export class App {
     await this.lesson.forms.load(packed);
     this.tapeKey = null;
     if (this.lesson.state.form) this.open(this.lesson.state);
-    else this.zones.switches.replaceChildren(...switchBar(this));
+    else putChildren(this.zones.switches, switchBar(this));
   }
 
   retape() {
@@ -137,10 +139,8 @@ export class App {
     this.shownStep = lesson.step.id;
     this.setLooks(document.documentElement);
     this.showHeader();
-    const labels = { chapters: "page.chapters", step: "page.the_step", cell: "page.this_cell", switches: "page.switches" };
-    for (const [name, label] of Object.entries(labels)) zones[name].setAttribute("aria-label", say(label));
-    zones.chapters.replaceChildren(chapterList(this));
-    zones.switches.replaceChildren(...switchBar(this));
+    putChildren(zones.chapters, [chapterList(this)]);
+    putChildren(zones.switches, switchBar(this));
     if (this.isPresenting) this.showStage();
     else this.showStep();
     if (wasAt > 0) this.scrollTo(isSameStep ? wasAt : 0);
@@ -148,7 +148,7 @@ export class App {
   }
 
   showHeader() {
-    this.zones.header.replaceChildren(...header(this));
+    putChildren(this.zones.header, header(this));
   }
 
   scrollTo(top) {
@@ -163,8 +163,10 @@ export class App {
     const special = lesson.step.view?.(this) ?? null;
     const body = special ?? this.steps.root;
     const picture = lesson.step.picture ? pictureOf(this) : null;
-    this.drawing = lesson.step.drawing?.(this) ?? null;
-    replaceBefore(zones.step, [...stepHead(this), picture, this.drawing?.root].filter(Boolean), body);
+    const { step, state, covered } = lesson;
+    const things = [step, covered, state.head, languageNow(), this.isOnPaper];
+    this.drawing = this.kept.get("drawing", things, () => step.drawing?.(this) ?? null);
+    putChildren(zones.step, [...stepHead(this), picture, this.drawing?.root, body].filter(Boolean));
     this.marks = null; // those of what was shown before
     if (!special) this.steps.show();
     else this.steps.maps = [];
@@ -199,6 +201,8 @@ export class App {
     const key = JSON.stringify([looks, this.isOnPaper]);
     if (key === this.looksKey) return;
     this.looksKey = key;
+    const labels = { chapters: "page.chapters", step: "page.the_step", cell: "page.this_cell", switches: "page.switches" };
+    for (const [name, label] of Object.entries(labels)) this.zones[name].setAttribute("aria-label", say(label));
     for (const [name, look] of Object.entries(looks)) {
       if (html.getAttribute(name) !== look) html.setAttribute(name, look);
     }
@@ -301,14 +305,4 @@ export class App {
     const button = buttonElement(say("page.copy"), copy, { class: "copy" });
     return button;
   }
-}
-
-// Puts elements and a body into a zone. A body that is its last element already stays, and is not laid out anew.
-function replaceBefore(zone, first, body) {
-  if (zone.lastElementChild !== body) {
-    zone.replaceChildren(...first, body);
-    return;
-  }
-  while (zone.firstChild !== body) zone.firstChild.remove();
-  body.before(...first);
 }

@@ -1,7 +1,7 @@
 // The left of the page: seven chapters; the steps of the one that is open are listed below its name.
 import { buttonElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
-import { say, stepText } from "../texts/say.js";
+import { languageNow, say, stepText } from "../texts/say.js";
 
 const chaptersOfModel = ["input", "projections", "weights", "output", "prediction"];
 const chaptersForward = ["model", ...chaptersOfModel, "more"];
@@ -22,14 +22,29 @@ function chaptersInOrder({ chapters, state }) {
 }
 
 export function chapterList(app) {
+  const { step, state } = app.lesson;
+  const { root, links } = app.kept.get("chapters", [step, state.route, languageNow()], () => listNow(app));
+  for (const [link, id] of links) link.setAttribute("href", app.addressOf({ step: id, cell: null }));
+  return root;
+}
+
+// {root, links: [[link, step to which it leads]]}
+function listNow(app) {
   const inOrder = chaptersInOrder(app.lesson);
-  return element(
+  const links = [];
+  const linkTo = (step, properties) => {
+    const link = element("a", properties);
+    links.push([link, step.id]);
+    return link;
+  };
+  const root = element(
     "div",
     { class: "chapter-list" },
     routeButtons(app),
-    element("ol", { class: "chapter-names" }, inOrder.map((each) => chapter(app, each))),
+    element("ol", { class: "chapter-names" }, inOrder.map((each) => chapter(app.lesson.step, each, linkTo))),
     select(app, inOrder),
   );
+  return { root, links };
 }
 
 // Forward from the tokens, or back from the loss.
@@ -50,23 +65,15 @@ function routeButtons(app) {
   );
 }
 
-function chapter(app, { group, steps }) {
-  const isOpen = steps.includes(app.lesson.step);
-  const link = (step, text) =>
-    element("a", {
-      href: app.addressOf({ step: step.id, cell: null }),
-      "aria-current": step === app.lesson.step ? "step" : null,
-      text,
-    });
+function chapter(now, { group, steps }, linkTo) {
+  const isOpen = steps.includes(now);
+  const item = (step) =>
+    element("li", {}, linkTo(step, { "aria-current": step === now ? "step" : null, text: stepText(step).name }));
   return element(
     "li",
     { class: isOpen ? "open" : null },
-    element("a", {
-      class: "chapter-name",
-      href: app.addressOf({ step: steps[0].id, cell: null }),
-      text: say(`group.${group}`),
-    }),
-    isOpen ? element("ol", {}, steps.map((step) => element("li", {}, link(step, stepText(step).name)))) : null,
+    linkTo(steps[0], { class: "chapter-name", text: say(`group.${group}`) }),
+    isOpen ? element("ol", {}, steps.map(item)) : null,
   );
 }
 

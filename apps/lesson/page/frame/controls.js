@@ -4,7 +4,7 @@ import { element } from "../../../report/page/dom.js";
 import { attentionLayers } from "../tape/layers.js";
 import { mistakes } from "../tape/mistakes.js";
 import { isCausalFixed, rulesOf } from "../tape/settings.js";
-import { say } from "../texts/say.js";
+import { languageNow, say } from "../texts/say.js";
 
 const asRecorded = { form: null, settings: {}, edits: [], break: null, prompt: null, pairs: null };
 
@@ -13,8 +13,18 @@ export function switchBar(app) {
   const { state } = lesson;
   const textOf = (x) => JSON.stringify(x ?? null);
   const isChanged = Object.entries(asRecorded).some(([name, x]) => textOf(state[name]) !== textOf(x));
+  const { program, values } = lesson.rightTape;
+  const layer = app.kept.get("attention", [program, state.layer], () => attentionLayers(program, state.layer)[0]);
+  const mask = layer?.mask && values[layer.mask.attributes.mask.value].data;
+  const { settings, form, case: number, break: mistake, at } = state;
+  const things = [program, mask, isChanged, textOf(settings), form, number, mistake, at, lesson.forms.variants, state.layer];
+  return app.kept.get("switches", [languageNow(), ...things], () => switchesNow(app, layer, isChanged));
+}
+
+function switchesNow(app, layer, isChanged) {
+  const { state } = app.lesson;
   return [
-    ...switches(app),
+    ...switches(app, layer),
     windowField(app),
     formSelect(app),
     state.case ? null : breakSelect(app),
@@ -25,10 +35,9 @@ export function switchBar(app) {
   ].filter(Boolean);
 }
 
-function switches(app) {
+function switches(app, layer) {
   const { lesson } = app;
   const { settings } = lesson.state;
-  const layer = attentionLayers(lesson.rightTape.program, lesson.state.layer)[0];
   const hasBias = [...lesson.anatomy.byName.keys()].some(
     (name) => name.startsWith(lesson.state.layer) && name.endsWith(".bias"),
   );
@@ -75,6 +84,7 @@ function windowField(app) {
   const change = (event) => {
     const { window, ...others } = app.lesson.state.settings;
     const wanted = Math.floor(event.target.valueAsNumber);
+    if (!(wanted > 0)) event.target.value = "0";
     app.go({ settings: wanted > 0 ? { ...others, window: wanted } : others }, { replace: true });
   };
   return element(

@@ -16,6 +16,14 @@ export const selectElement = (options, now, change, attributes = {}) =>
 export const sectionElement = (name, title, ...children) =>
   element("section", { class: name, "aria-label": title }, element("h3", { text: title }), ...children);
 
+// Puts these into a zone. What is there already stays, and is not laid out anew.
+export function putChildren(zone, nodes) {
+  for (const old of [...zone.childNodes]) if (!nodes.includes(old)) old.remove();
+  nodes.forEach((node, i) => {
+    if (zone.childNodes[i] !== node) zone.insertBefore(node, zone.childNodes[i] ?? null);
+  });
+}
+
 // As long as the pointer is down, moved(event) is called.
 export function followPointer(moved) {
   const stop = () => document.removeEventListener("pointermove", moved);
@@ -25,12 +33,14 @@ export function followPointer(moved) {
 
 const leastHeight = 850; // of a window in which the matrices below have room, too
 
-// A drawing above the matrices, {root, show()}: contents() is drawn anew for every cell that is chosen.
+// A drawing above the matrices, {root, show()}: contents() is drawn anew for every cell that is chosen, while it is open.
 export function foldedDrawing(name, title, contents) {
   const body = element("div");
-  const root = element("details", { class: `folded ${name}`, open: innerHeight >= leastHeight }, element("summary", { text: title }), body);
-  const show = () => body.replaceChildren(...contents());
-  show();
+  const show = () => {
+    if (root.open && root.isConnected) body.replaceChildren(...contents());
+  };
+  const looks = { class: `folded ${name}`, open: innerHeight >= leastHeight, on: { toggle: show } };
+  const root = element("details", looks, element("summary", { text: title }), body);
   return { root, show };
 }
 

@@ -11,18 +11,24 @@ const mostUntrained = 3;
 export function header(app) {
   const { lesson, found } = app;
   const { meta } = lesson.document;
+  const language = languageNow();
+  const loss = app.kept.get("loss", [], () => element("span", { class: "loss" }));
+  const text = lossText(lesson);
+  if (loss.textContent !== text) loss.textContent = text;
   return [
-    element(
-      "div",
-      { class: "name" },
-      element("h1", { text: meta.name }),
-      element("span", { class: "subtitle", text: say("page.title") }),
-    ),
-    checkedText(found),
-    element("span", { class: "loss", text: lossText(lesson) }),
+    ...app.kept.get("name", [language], () => [
+      element(
+        "div",
+        { class: "name" },
+        element("h1", { text: meta.name }),
+        element("span", { class: "subtitle", text: say("page.title") }),
+      ),
+      checkedText(found),
+    ]),
+    loss,
     ...[learningNote(app)].filter(Boolean),
     ...warnings(lesson),
-    lookButtons(app),
+    app.kept.get("looks", [language, app.isPresenting, app.isDark], () => lookButtons(app)),
   ];
 }
 

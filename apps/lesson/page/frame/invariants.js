@@ -2,15 +2,21 @@
 import { element } from "../../../report/page/dom.js";
 import { invariantsOf } from "../lesson/invariants.js";
 import { shortNumber } from "../ops/numbers.js";
-import { say } from "../texts/say.js";
+import { languageNow, say } from "../texts/say.js";
 
 export function invariantMarks(app, names) {
-  const items = invariantsOf(app.lesson, names).map(({ name, worst, holds }) =>
+  const found = invariantsOf(app.lesson, names).map((each) => ({ ...each, worst: shortNumber(each.worst) }));
+  const things = found.flatMap(({ name, worst, holds }) => [name, worst, holds]);
+  return app.kept.get("invariants", [app.lesson.step, languageNow(), ...things], () => marksNow(found));
+}
+
+function marksNow(found) {
+  const items = found.map(({ name, worst, holds }) =>
     element(
       "li",
       { class: holds ? "good" : "bad", "data-invariant": name, "data-holds": String(holds) },
       `${holds ? "✓" : "✗"} ${say(`invariant.${name}`)}`,
-      element("span", { class: "worst", text: worst === 0 ? "0" : shortNumber(worst) }),
+      element("span", { class: "worst", text: worst }),
     ),
   );
   if (items.length === 0) return null;

@@ -42,14 +42,9 @@ function shownSignature(lesson) {
 }
 
 // With the numbers before the mistake was planted.
-function comparedNow(lesson, value) {
-  if (lesson.compared?.tape !== lesson.tape) {
-    const { rightTape, tape } = lesson;
-    lesson.compared = { tape, compare: comparerOf(rightTape, tape), known: new Map() };
-  }
-  const { compare, known } = lesson.compared;
-  if (!known.has(value)) known.set(value, compare(value));
-  return known.get(value);
+function comparedNow({ kept, rightTape, tape }, value) {
+  const compare = kept.get("comparer", [rightTape, tape], () => comparerOf(rightTape, tape));
+  return kept.get(`compared ${value}`, [compare], () => compare(value));
 }
 
 export function isWrongGradient(lesson, { isGradient, value, part }) {

@@ -10,34 +10,38 @@ import { mistakeNote } from "./mistake_note.js";
 import { layerName } from "../lesson/layer_name.js";
 import { numpyScript } from "../matrix/numpy_script.js";
 import { withTerms } from "./terms.js";
-import { say, stepText } from "../texts/say.js";
+import { languageNow, say, stepText } from "../texts/say.js";
 
 export function stepHead(app) {
   const { lesson } = app;
-  const { step } = lesson;
+  const { step, state } = lesson;
   const text = stepText(step);
-  return [
+  const language = languageNow();
+  const hasHeads = isOfHeads(lesson);
+  const bar = () =>
     element(
       "div",
       { class: "step-bar" },
       element("h2", { text: text.name }),
       lesson.layers.length > 1 && !step.choosesLayer ? layerSelect(app) : null,
-      isOfHeads(lesson) ? headTabs(app) : null,
+      hasHeads ? headTabs(app) : null,
       step.layout ? zoomButton(app) : null,
       step.layout ? numpyButton(app) : null,
       stepButtons(app),
-    ),
-    element(
-      "div",
-      { class: "said" },
-      element("p", {}, element("strong", { text: text.what }), " ", withTerms(app, text.why)),
-      questionOf(app),
-      step.invariants ? invariantMarks(app, step.invariants) : null,
-      caseBanner(app),
-      mistakeNote(app),
-      step.shares ? ledgerTable(app) : null,
-      lesson.state.route === "back" && step.layout ? whatPasses(lesson) : null,
-    ),
+    );
+  const what = () => element("p", {}, element("strong", { text: text.what }), " ", withTerms(app, text.why));
+  const said = [
+    app.kept.get("what", [step, language], what),
+    questionOf(app),
+    step.invariants ? invariantMarks(app, step.invariants) : null,
+    caseBanner(app),
+    mistakeNote(app),
+    step.shares ? ledgerTable(app) : null,
+    state.route === "back" && step.layout ? whatPasses(lesson) : null,
+  ];
+  return [
+    app.kept.get("bar", [step, language, state.head, state.zoom, state.route, hasHeads], bar),
+    app.kept.get("said", said, () => element("div", { class: "said" }, said)),
   ];
 }
 
@@ -95,11 +99,14 @@ export function questionNow(lesson) {
 function questionOf(app) {
   const question = questionNow(app.lesson);
   if (!question) return null;
-  return element(
-    "details",
-    { class: "question" },
-    element("summary", { text: say(`${question.key}.ask`) }),
-    element("p", {}, withTerms(app, say(`${question.key}.answer`))),
+  const { key } = question;
+  return app.kept.get("question", [app.lesson.step, key, languageNow()], () =>
+    element(
+      "details",
+      { class: "question" },
+      element("summary", { text: say(`${key}.ask`) }),
+      element("p", {}, withTerms(app, say(`${key}.answer`))),
+    ),
   );
 }
 

@@ -8,10 +8,7 @@ import { gridOf, indexIn } from "./looks.js";
 export function derivedNumbers(lesson, part) {
   const { derived, value, weight, gradient } = part;
   const key = [derived, value, weight?.value, gradient?.value, lesson.state.head].join(":");
-  if (!lesson.derivedNumbers.has(key)) {
-    lesson.derivedNumbers.set(key, makers[derived](lesson, part));
-  }
-  return lesson.derivedNumbers.get(key);
+  return lesson.kept.get(key, [lesson.tape], () => makers[derived](lesson, part));
 }
 
 const cellsOfRow = (value, row, columns) =>
@@ -50,13 +47,19 @@ const makers = {
     const [left, right] = [grid(gradient), grid(weight)];
     const width = right.rows;
     const columns = Array.from({ length: right.columns }, (_, c) => c);
-    const term = (index) => (c) =>
-      Expression.product([
-        Expression.cell(gradient.value, indexIn(left, Math.floor(index / width), c)),
-        Expression.cell(weight.value, indexIn(right, index % width, c)),
-      ]);
-    const expression = (index) => Expression.sum(columns.map(term(index)));
-    const data = Float64Array.from({ length: left.rows * width }, (_, index) => lesson.evaluate(expression(index)));
-    return { data, expression };
+    const factors = (index, c) => [indexIn(left, Math.floor(index / width), c), indexIn(right, index % width, c)];
+    const term = (index) => (c) => {
+      const [a, b] = factors(index, c);
+      return Expression.product([Expression.cell(gradient.value, a), Expression.cell(weight.value, b)]);
+    };
+    const [a, b] = [gradient, weight].map(({ value }) => lesson.tape.values[value].data);
+    const data = new Float64Array(left.rows * width);
+    for (let index = 0; index < data.length; index++) {
+      let [from, to] = factors(index, 0);
+      for (let c = 0; c < columns.length; c++, from += left.columnStride, to += right.columnStride) {
+        data[index] += a[from] * b[to];
+      }
+    }
+    return { data, expression: (index) => Expression.sum(columns.map(term(index))) };
   },
 };

@@ -4,6 +4,7 @@ import { Descent } from "../tape/descent.js";
 import { Expression } from "../ops/expression.js";
 import { Forms } from "../tape/forms.js";
 import { cellIn, gridOf, indexIn } from "./looks.js";
+import { Kept } from "./kept.js";
 import { giveCommonScales, matrixOf } from "./matrices.js";
 import { keyOf, symbolText } from "./symbols.js";
 import { textsNow } from "./prompt.js";
@@ -23,10 +24,7 @@ export class Lesson {
     this.shownLayers = layers; // at a glance: all
     this.layers = layers.filter((path) => isIn(path, part));
     this.training = trainingOf(document);
-    this.derivedNumbers = new Map();
-    this.matricesOf = new Map();
-    this.chaptersOfLayer = new Map();
-    this.placesOf = new Map();
+    this.kept = new Kept();
     this.coveredOnStage = null;
     this.planted = null; // the name of a mistake
     this.start = null; // {tape, practice, …}: where learning begins, see retape.js
@@ -42,10 +40,7 @@ export class Lesson {
   }
 
   chaptersOf(layer) {
-    if (!this.chaptersOfLayer.has(layer)) {
-      this.chaptersOfLayer.set(layer, this.stepsNow(layer));
-    }
-    return this.chaptersOfLayer.get(layer);
+    return this.kept.get(`chapters ${layer}`, [this.anatomy], () => this.stepsNow(layer));
   }
 
   stepsNow(layer) {
@@ -56,7 +51,7 @@ export class Lesson {
 
   // The same lesson at another layer or head.
   at(place) {
-    return Object.assign(Object.create(this), { state: { ...this.state, ...place }, matricesOf: new Map() });
+    return Object.assign(Object.create(this), { state: { ...this.state, ...place } });
   }
 
   // A row of a map [1, heads, rows, columns], of a head.
@@ -73,7 +68,7 @@ export class Lesson {
   // The steps of learning, from when somebody asks for them.
   get descent() {
     const { learned } = this;
-    learned.descent ??= new Descent(learned.first, learned.move);
+    learned.descent ??= new Descent(learned.first, learned.move());
     return learned.descent;
   }
 
@@ -86,18 +81,11 @@ export class Lesson {
     return steps.find(({ id }) => id === this.state.step) ?? steps[0];
   }
 
-  // The numbers changed: nothing that was computed from them holds.
+  // Its anatomy stays that of earlier numbers of the same ops and tokens.
   useTape(tape, right = tape) {
-    const isSameProgram = right.program === this.rightTape?.program;
     this.tape = tape;
     this.rightTape = right;
-    this.derivedNumbers = new Map();
-    this.matricesOf = new Map();
-    if (isSameProgram && this.state.prompt === this.shownPrompt) return;
-    this.shownPrompt = this.state.prompt;
-    this.anatomy = new Anatomy(right);
-    this.chaptersOfLayer = new Map();
-    this.placesOf = new Map();
+    this.anatomy = this.kept.get("anatomy", [right.program, this.state.prompt], () => new Anatomy(right));
   }
 
   isNamed = (value) => Boolean(this.anatomy.named[value]);
@@ -134,12 +122,7 @@ export class Lesson {
   isHidden(value, index) {
     const { covered: exercise } = this;
     if (!exercise) return false;
-    const { layer, head } = this.state;
-    const key = JSON.stringify([layer, head, this.step.id, exercise]);
-    if (this.hidden?.key !== key || this.hidden.chapters !== this.chapters) {
-      this.hidden = { key, chapters: this.chapters, cell: this.hiddenCell(exercise) };
-    }
-    const { cell } = this.hidden;
+    const cell = this.kept.get("hidden cell", [this.step, this.state.head, exercise], () => this.hiddenCell(exercise));
     return cell?.value === value && cell.index === index;
   }
 
@@ -157,9 +140,7 @@ export class Lesson {
 
   // Where the chapters of this layer show a value, those of the step that is open first.
   places(value) {
-    const key = `${this.state.layer} ${this.step.id} ${value}`;
-    if (!this.placesOf.has(key)) this.placesOf.set(key, this.placesNow(value));
-    return this.placesOf.get(key);
+    return this.kept.get(`places of ${value}`, [this.step], () => this.placesNow(value));
   }
 
   placesNow(value) {
@@ -224,12 +205,8 @@ export class Lesson {
   // All matrices of a step: {part, forward, backward}, either null where there is none.
   matrices(step = this.step) {
     const { layer, head } = this.state;
-    const key = JSON.stringify([layer, head, this.covered, languageNow()]);
-    const known = this.matricesOf.get(step);
-    if (known?.key === key) return known.matrices;
-    const matrices = this.matricesNow(step);
-    this.matricesOf.set(step, { key, matrices });
-    return matrices;
+    const things = [this.tape, step, head, this.covered, languageNow()];
+    return this.kept.get(`matrices of ${layer} ${step.id}`, things, () => this.matricesNow(step));
   }
 
   matricesNow(step) {

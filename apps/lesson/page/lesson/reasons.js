@@ -62,8 +62,9 @@ function isReluCut(lesson, matrix, row, column) {
 }
 
 // What rounding leaves of a gradient that is zero.
-export function roundingOf({ anatomy, tape }) {
-  const logits = anatomy.at("logits");
-  const gradient = logits === undefined ? null : tape.gradient(logits);
-  return 1e-14 * (gradient ? largestNumber(gradient.data) : 1);
-}
+export const roundingOf = ({ anatomy, tape, kept }) =>
+  kept.get("rounding", [tape], () => {
+    const logits = anatomy.at("logits");
+    const gradient = logits === undefined ? null : tape.gradient(logits);
+    return 1e-14 * (gradient ? largestNumber(gradient.data) : 1);
+  });

@@ -57,15 +57,22 @@ function learningOf(lesson, plant) {
   const most = mostSteps(start.tape);
   const steps = Math.max(0, Math.floor(Math.min(Number(state.learn ?? 0) || 0, most)));
   const wanted = Number(state.rate ?? 0);
-  const rate = wanted > 0 && wanted < Infinity ? wanted : optimizer?.learning_rate ?? usualRate(start.tape);
+  // The usual rate needs every gradient, so nobody has it before he asks for it.
+  const rateNow = () => (wanted > 0 && wanted < Infinity ? wanted : optimizer?.learning_rate ?? usualRate(start.tape));
   const names = optimizer ? namesOfPractice : namesOfStart;
-  const key = JSON.stringify([names.map((name) => state[name]), rate, planted, planted && state.layer]);
+  const key = JSON.stringify([names.map((name) => state[name]), wanted, planted, planted && state.layer]);
   const { engineTape } = start;
   if (lesson.learned?.key !== key || lesson.learned.engineTape !== engineTape) {
     const practice = optimizer ? practiceOf(lesson) : null;
-    const move = optimizer ? adamStep(rate, optimizer) : gradientStep(rate);
+    const move = () => (optimizer ? adamStep(rateNow(), optimizer) : gradientStep(rateNow()));
     lesson.learned = { key, engineTape, practice, first: plant(practice ?? start.tape), move };
   }
   start.practice = lesson.learned.practice;
-  return { steps, most, rate };
+  return {
+    steps,
+    most,
+    get rate() {
+      return rateNow();
+    },
+  };
 }

@@ -4,13 +4,14 @@ import { saveText } from "../../../report/page/dom.js";
 import { fullNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 
-export function csvButton(matrix) {
-  const name = say("matrix.save", { name: matrix.key });
-  const save = () => saveText(`${fileName(matrix)}.csv`, csvOf(matrix), "text/csv");
+export function csvButton(map) {
+  const { key } = map.matrix;
+  const name = say("matrix.save", { name: key });
+  const save = () => saveText(`${fileName(key)}.csv`, csvOf(map.matrix), "text/csv");
   return buttonElement("CSV", save, { class: "csv", "aria-label": name, title: name });
 }
 
-const fileName = ({ key }) => key.replace(/[^A-Za-z0-9_]/g, "-");
+const fileName = (key) => key.replace(/[^A-Za-z0-9_]/g, "-");
 
 const indicesTo = (count) => Array.from({ length: count }, (_, i) => i);
 

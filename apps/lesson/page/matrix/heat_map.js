@@ -3,6 +3,7 @@
 import { colourBytes, isDeep } from "./colours.js";
 import { element } from "../../../report/page/dom.js";
 import { marksOf, paintMarks } from "./marks.js";
+import { Kept } from "../lesson/kept.js";
 import { isFocusOfReader } from "../frame/focus.js";
 import { beforeNextFrame } from "../frame/next_frame.js";
 
@@ -15,6 +16,25 @@ const widthOfDigit = 0.56; // of the height of letters
 export function powerOf({ exponent }) {
   const text = exponent === 0 ? [] : ["× 10", element("sup", { text: String(exponent).replace("-", "−") })];
   return element("span", { class: "power" }, text);
+}
+
+// The first and last row and column of the cells that look otherwise than before, or null; without a look before, all.
+function rangeOfChanges(before, now, { rows, columns }) {
+  if (!before || before.font !== now.font || before.image.data.length !== now.image.data.length) {
+    return { rows: [0, rows - 1], columns: [0, columns - 1] };
+  }
+  const [was, is] = [before.image.data, now.image.data].map(({ buffer }) => new Uint32Array(buffer));
+  const found = { rows: [rows, -1], columns: [columns, -1] };
+  const add = (ends, at) => {
+    ends[0] = Math.min(ends[0], at);
+    ends[1] = Math.max(ends[1], at);
+  };
+  for (let i = 0; i < is.length; i++) {
+    if (was[i] === is[i] && before.texts[i] === now.texts[i] && before.inks[i] === now.inks[i]) continue;
+    add(found.rows, Math.floor(i / columns));
+    add(found.columns, i % columns);
+  }
+  return found.rows[1] < 0 ? null : found;
 }
 
 export class HeatMap {
@@ -51,6 +71,8 @@ export class HeatMap {
       element("div", { class: "sheet" }, this.base, this.marks, this.gridElement),
     );
     this.marked = { chosen: null, lit: [], fed: [] };
+    this.hasMarks = false;
+    this.kept = new Kept(); // what stands around it, and depends on its numbers
     this.paintCells = this.paintCells.bind(this);
     this.paintMarked = this.paintMarked.bind(this);
     this.scrollToCell = this.scrollToCell.bind(this);
@@ -99,8 +121,7 @@ export class HeatMap {
   // Other numbers in the same cells.
   renumber(matrix) {
     this.matrix = matrix;
-    this.gridElement.setAttribute("aria-label", matrix.title);
-    this.gridElement.dataset.value = matrix.value;
+    if (this.gridElement.dataset.value !== String(matrix.value)) this.gridElement.dataset.value = matrix.value;
     beforeNextFrame(this.root, this.paintCells);
     this.moveCell({ row: 0, column: 0 }); // what is chosen is marked afterwards
   }
@@ -109,42 +130,70 @@ export class HeatMap {
     const context = this.base.getContext("2d");
     context.clearRect(0, 0, this.width, this.height);
     this.paintNames(context);
+    this.painted = null;
     this.paintCells();
   }
 
+  // Where cells look otherwise than they are painted.
   paintCells() {
     const { matrix, cellWidth, cellHeight, left, top } = this;
     const { rows, columns } = matrix.grid;
+    const now = this.looksOfCells();
+    const changed = rangeOfChanges(this.painted, now, matrix.grid);
+    this.painted = now;
+    if (!changed) return;
     const context = this.base.getContext("2d");
     const across = columns * cellWidth;
     const down = rows * cellHeight;
-    context.clearRect(left - 1, top - 1, across + 2, down + 2);
+    context.save();
+    this.clear(context, changed);
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.pixels(), left, top, across, down);
+    this.onePixelEach.getContext("2d").putImageData(now.image, 0, 0);
+    context.drawImage(this.onePixelEach, left, top, across, down);
     if (cellWidth > 14 && cellHeight > 10) this.paintGaps(context, across, down);
     this.paintLines(context);
-    const font = this.numberFont();
-    if (font) this.paintNumbers(context, font);
+    if (now.font) this.paintNumbers(context, now, changed);
+    context.restore();
   }
 
-  // The matrix with one pixel for a cell.
-  pixels() {
+  // Nothing else is painted over afterwards. In whole pixels, with the lines around.
+  clear(context, { rows, columns }) {
+    const { cellWidth, cellHeight, left, top } = this;
+    const [[firstRow, lastRow], [firstColumn, lastColumn]] = [rows, columns];
+    const pixel = (x) => Math.floor(x * devicePixelRatio) / devicePixelRatio;
+    const [x, y] = [pixel(left + firstColumn * cellWidth - 1), pixel(top + firstRow * cellHeight - 1)];
+    const [right, bottom] = [pixel(left + (lastColumn + 1) * cellWidth + 2), pixel(top + (lastRow + 1) * cellHeight + 2)];
+    context.beginPath();
+    context.rect(x, y, right - x, bottom - y);
+    context.clip();
+    context.clearRect(x, y, right - x, bottom - y);
+  }
+
+  // {image: one pixel for a cell, font: of the texts, or null, texts, inks: of the cells, row by row}
+  looksOfCells() {
     const { matrix, colours } = this;
-    const { grid } = matrix;
+    const { grid, size, hue } = matrix;
     const canvas = this.onePixelEach;
     if (canvas.width !== grid.columns) canvas.width = grid.columns;
     if (canvas.height !== grid.rows) canvas.height = grid.rows;
     const image = new ImageData(grid.columns, grid.rows);
-    const write = colourBytes(colours, matrix.hue, matrix.size);
+    const write = colourBytes(colours, hue, size);
+    const hasRoom = this.cellWidth >= narrowest && this.cellHeight >= numberHeight;
+    const [texts, inks] = [[], []];
     let at = 0;
     for (let row = 0; row < grid.rows; row++) {
       for (let column = 0; column < grid.columns; column++, at += 4) {
         const isHidden = matrix.isHiddenCell(row, column);
-        write(isHidden ? NaN : matrix.rounded(row, column), image.data, at);
+        const x = matrix.rounded(row, column);
+        write(isHidden ? NaN : x, image.data, at);
+        if (!hasRoom) continue;
+        texts.push(matrix.cellText(row, column));
+        const ink = isDeep(x, size, hue) && !isHidden ? colours.inverse : colours.ink;
+        inks.push(x === 0 && !isHidden ? colours.faint : ink);
       }
     }
-    canvas.getContext("2d").putImageData(image, 0, 0);
-    return canvas;
+    const font = hasRoom ? this.numberFont(texts) : null;
+    return font ? { image, font, texts, inks } : { image, font, texts: [], inks: [] };
   }
 
   paintGaps(context, across, down) {
@@ -176,35 +225,24 @@ export class HeatMap {
   }
 
   // The size in which every number fits into its cell, or null.
-  numberFont() {
-    const { matrix, cellWidth, cellHeight } = this;
-    if (cellWidth < narrowest || cellHeight < numberHeight) return null;
-    const { rows, columns } = matrix.grid;
-    let longest = 1;
-    for (let row = 0; row < rows; row++) {
-      for (let column = 0; column < columns; column++) {
-        longest = Math.max(longest, matrix.cellText(row, column).length);
-      }
-    }
+  numberFont(texts) {
+    const { cellWidth, cellHeight } = this;
+    const longest = texts.reduce((most, text) => Math.max(most, text.length), 1);
     const fitting = (cellWidth - 3) / (longest * widthOfDigit);
     const font = Math.min(this.largestFont, cellHeight * 0.5, fitting);
     return fitting < smallestFont ? null : Math.max(smallestFont, font);
   }
 
-  paintNumbers(context, font) {
+  paintNumbers(context, { font, texts, inks }, changed) {
     const { matrix, colours, cellWidth, cellHeight, left, top } = this;
-    const { grid, size } = matrix;
+    const { columns } = matrix.grid;
     context.font = `${font}px ${colours.font}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    for (let row = 0; row < grid.rows; row++) {
-      for (let column = 0; column < grid.columns; column++) {
-        const x = matrix.rounded(row, column);
-        const at = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight];
-        const isHidden = matrix.isHiddenCell(row, column);
-        const ink = isDeep(x, size, matrix.hue) && !isHidden ? colours.inverse : colours.ink;
-        context.fillStyle = x === 0 && !isHidden ? colours.faint : ink;
-        context.fillText(matrix.cellText(row, column), at[0], at[1]);
+    for (let row = changed.rows[0]; row <= changed.rows[1]; row++) {
+      for (let column = changed.columns[0]; column <= changed.columns[1]; column++) {
+        context.fillStyle = inks[row * columns + column];
+        context.fillText(texts[row * columns + column], left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight);
       }
     }
   }
@@ -250,22 +288,30 @@ export class HeatMap {
     this.marked = { chosen, lit, fed };
     this.isChosen = Boolean(chosen);
     if (chosen) this.moveCell(chosen);
-    this.cell.setAttribute("aria-selected", String(this.isChosen));
+    const isSelected = String(this.isChosen);
+    if (this.cell.getAttribute("aria-selected") !== isSelected) this.cell.setAttribute("aria-selected", isSelected);
     beforeNextFrame(this.root, this.paintMarked);
   }
 
   paintMarked() {
-    const { chosen, lit, fed } = this.marked;
-    paintMarks(this, { chosen, lit: marksOf(this.matrix, lit), fed: marksOf(this.matrix, fed) });
+    const { chosen } = this.marked;
+    const [lit, fed] = [this.marked.lit, this.marked.fed].map((cells) => marksOf(this.matrix, cells));
+    const hadMarks = this.hasMarks;
+    this.hasMarks = Boolean(chosen) || lit.size + fed.size > 0;
+    if (hadMarks || this.hasMarks) paintMarks(this, { chosen, lit, fed });
   }
 
   moveCell({ row, column }) {
     const { rows, columns } = this.matrix.grid;
-    this.at = { row: Math.min(row, rows - 1), column: Math.min(column, columns - 1) };
+    const at = { row: Math.min(row, rows - 1), column: Math.min(column, columns - 1) };
+    const text = this.matrix.describe(at.row, at.column);
+    if (this.at?.row === at.row && this.at.column === at.column && this.toldOfCell === text) return;
+    this.at = at;
+    this.toldOfCell = text;
     if (this.cellWidth) this.placeCell(); // otherwise fit() does
-    this.row.setAttribute("aria-rowindex", this.at.row + 1);
-    this.cell.setAttribute("aria-colindex", this.at.column + 1);
-    this.cell.setAttribute("aria-label", this.matrix.describe(this.at.row, this.at.column));
+    this.row.setAttribute("aria-rowindex", at.row + 1);
+    this.cell.setAttribute("aria-colindex", at.column + 1);
+    this.cell.setAttribute("aria-label", text);
   }
 
   placeCell() {

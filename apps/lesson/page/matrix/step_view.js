@@ -126,10 +126,11 @@ export class StepView {
         if (!map) return;
         const figure = side.figures[at];
         map.renumber(matrix);
-        figure.className = this.classesOf(matrix);
-        figure.querySelector(".power").replaceWith(powerOf(matrix));
-        figure.querySelector(".legend").replaceWith(this.legend(matrix));
-        figure.querySelector(".csv").replaceWith(csvButton(matrix));
+        const looks = this.classesOf(matrix);
+        if (figure.className !== looks) figure.className = looks;
+        for (const part of [this.power(map), this.legend(map)]) {
+          if (!part.isConnected) figure.querySelector(`.${part.className}`).replaceWith(part);
+        }
       });
     });
     if (this.size === null) beforeNextFrame(this.root, this.fit);
@@ -175,17 +176,22 @@ export class StepView {
       "figcaption",
       {},
       this.symbol(matrix),
-      powerOf(matrix),
+      this.power(map),
       element("span", { class: "shape", text: `${rows} × ${columns}` }),
-      csvButton(matrix),
+      csvButton(map),
     );
     return element(
       "figure",
       { class: this.classesOf(matrix), style: familyStyle(matrix) },
       caption,
       element("div", { class: "frame" }, map.root, this.app.isOnPaper ? onPaper(matrix, this.app) : null),
-      this.legend(matrix),
+      this.legend(map),
     );
+  }
+
+  power(map) {
+    const { matrix } = map;
+    return map.kept.get("power", [matrix.exponent], () => powerOf(matrix));
   }
 
   symbol(matrix) {
@@ -213,7 +219,13 @@ export class StepView {
   }
 
   // The scale, with its ends.
-  legend(matrix) {
+  legend(map) {
+    const { matrix } = map;
+    const { size, scaledWith: others } = matrix;
+    return map.kept.get("legend", [size, ...others.map(({ symbol }) => symbol)], () => this.legendNow(matrix));
+  }
+
+  legendNow(matrix) {
     const colour = colourScale(this.app.colours, matrix.hue, 1);
     const isShare = matrix.hue === "share";
     const from = isShare ? colour(0) : colour(-1);

@@ -11,9 +11,13 @@ export function serveSteps() {
   self.onmessage = ({ data: { program, values, rate } }) => {
     if (program) descent = new Descent(new Tape(null, { program: new Program(program), values }), gradientStep(rate));
     descent.tapeAt(descent.points.length);
-    self.postMessage({ point: descent.points.at(-1), values: descent.last.values });
+    self.postMessage({ point: descent.points.at(-1), values: numbersOf(descent.last) });
   };
 }
+
+// As messages can have them.
+/** @param {Tape} tape */
+const numbersOf = ({ values }) => values.map(({ shape, data }) => ({ shape, data }));
 
 // In the page: {step(), which waits until the descent has a step more, end()}.
 /** @param {Descent} descent @param {number} rate */
@@ -21,10 +25,9 @@ export async function learnerBeside(descent, rate) {
   const script = await unpacked(document.getElementById("script").textContent);
   const address = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   const worker = new Worker(address);
-  const { program, values } = descent.last;
-  const { facts, ops, order, loss } = program;
+  const { facts, ops, order, loss } = descent.last.program;
   /** @type {any} */
-  let message = { program: { facts, ops, order, loss }, values, rate };
+  let message = { program: { facts, ops, order, loss }, values: numbersOf(descent.last), rate };
   /** @returns {Promise<void>} */
   const step = () =>
     new Promise((done, failed) => {

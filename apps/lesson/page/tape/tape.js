@@ -12,12 +12,49 @@ const leavesOf = ({ values }) =>
     kind === "computed" ? null : { shape, data: decodeNumbers(numbers) },
   );
 
+// A tensor that is made when somebody asks for its numbers. What it is made of comes first, so that calls do not pile
+// up on each other.
+class Promised {
+  /** @param {Tape} tape @param {Op} op */
+  constructor(tape, op) {
+    this.shape = tape.facts[op.output].shape;
+    this.tape = tape;
+    this.op = op;
+    /** @type {Numbers} */
+    this.made = null;
+  }
+
+  get data() {
+    /** @type {Promised[]} */
+    const asked = this.made ? [] : [this];
+    while (asked.length > 0) {
+      const last = asked.at(-1);
+      const missing = last.missing();
+      asked.push(...missing);
+      if (missing.length > 0) continue;
+      if (!last.made) last.made = last.tape.computed(last.op).data;
+      last.tape = null; // of which nothing else is needed
+      asked.pop();
+    }
+    return this.made;
+  }
+
+  // What is to be made before it.
+  missing() {
+    if (this.made) return [];
+    const read = this.op.reads.map((value) => this.tape.values[value]);
+    return read.flatMap((each) => (each instanceof Promised && !each.made ? [each] : []));
+  }
+}
+
 export class Tape {
   /** @param {LessonDocument} document @param {{ program: Program, values: Tensor[] }} [parts] */
   constructor(document, parts) {
     this.document = document;
     this.program = parts?.program ?? Program.fromDocument(document);
     this.values = parts?.values ?? leavesOf(document);
+    /** @type {{ key: string, tape: Tape }} */
+    this.lastEditable = null;
   }
 
   // Computes everything.
@@ -41,11 +78,11 @@ export class Tape {
     const resolved = { ...attributes };
     for (const [name, x] of Object.entries(attributes)) {
       if (x !== null && typeof x === "object" && "value" in x) {
-        resolved[name] = { value: x.value, ...values[x.value] };
+        resolved[name] = operandOf(x.value, values);
       }
     }
     return {
-      inputs: inputs.map((value) => ({ value, ...values[value] })),
+      inputs: inputs.map((value) => operandOf(value, values)),
       attributes: resolved,
       shape: this.facts[output].shape,
       output,
@@ -65,7 +102,7 @@ export class Tape {
   }
 
   // Another tape: another program, and some of the values (by id) replaced. What depends on these,
-  // and on the output of `ops`, is computed again.
+  // and on the output of `ops`, is computed again, when it is asked for.
   /**
    * @param {{ program?: Program, values?: Map<number, Tensor>, ops?: Iterable<number> }} options
    */
@@ -73,17 +110,17 @@ export class Tape {
     const tape = new Tape(this.document, { program, values: this.values.slice() });
     const isChanged = new Uint8Array(program.facts.length);
     const again = new Set(ops);
-    /** @param {number} value @param {Tensor} tensor */
-    const put = (value, tensor) => {
+    for (const [value, tensor] of replaced) {
       const before = tape.values[value];
+      if (before && sameNumbers(before.data, tensor.data)) continue;
       tape.values[value] = tensor;
-      isChanged[value] = before && sameNumbers(before.data, tensor.data) ? 0 : 1;
-    };
-    for (const [value, tensor] of replaced) put(value, tensor);
+      isChanged[value] = 1;
+    }
     for (const id of program.order) {
       const op = program.ops[id];
       if (!again.has(id) && !op.reads.some((value) => isChanged[value])) continue;
-      put(op.output, tape.computed(op));
+      tape.values[op.output] = new Promised(tape, op);
+      isChanged[op.output] = 1;
     }
     return tape;
   }
@@ -92,14 +129,27 @@ export class Tape {
   // depends on it follows, forward and backward.
   /** @param {Edit[]} edits */
   edited(edits) {
-    const draft = new Draft(this);
-    for (const value of new Set(edits.map((edit) => edit.value))) {
+    const values = [...new Set(edits.map(({ value }) => value))];
+    const tape = this.editable(values);
+    const draft = new Draft(tape);
+    for (const value of values) {
       const own = edits.filter((edit) => edit.value === value);
-      /** @type {[number, number][]} */
-      const cells = own.map(({ index, number }) => [index, number]);
-      draft.overwrite(value, cells);
+      draft.overwrite(value, own.map(({ index, number }) => [index, number]));
     }
-    return draft.done();
+    const isOfMask = values.some((value) => this.facts[value].dtype === "bool"); // by which formulas are written
+    return isOfMask ? draft.done() : tape.changed({ values: draft.values });
+  }
+
+  // The same with a place for edits at these values, so that all edits of them have one program.
+  /** @param {number[]} values */
+  editable(values) {
+    const key = values.join();
+    if (this.lastEditable?.key !== key) {
+      const draft = new Draft(this);
+      for (const value of values) draft.overwrite(value, []);
+      this.lastEditable = { key, tape: draft.done() };
+    }
+    return this.lastEditable.tape;
   }
 
   // Whether a computed cell was edited.
@@ -171,6 +221,9 @@ export class Tape {
     return { ...worst, compared };
   }
 }
+
+/** @param {number} value @param {Tensor[]} values */
+const operandOf = (value, values) => ({ value, shape: values[value].shape, data: values[value].data });
 
 /** @param {Numbers} a @param {Numbers} b */
 function sameNumbers(a, b) {

@@ -39,7 +39,9 @@ Object.assign(window.pageTests, (() => {
 
   function blur() {
     firstReached = null;
-    document.activeElement?.blur();
+    document.body.setAttribute("tabindex", "-1"); // so that Tab begins at the top
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
     getSelection().removeAllRanges();
   }
 
