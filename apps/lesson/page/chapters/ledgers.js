@@ -134,10 +134,11 @@ export function sharePart(anatomy, { symbol, path, x, value, rowNames, family = 
 // "q", "k" or "v", of what comes back through this layer.
 function letterOf(anatomy, value, layer) {
   const scope = anatomy.originOf(value)?.scope;
-  const isOf = ([name, letter]) => {
-    const own = anatomy.gradient(ownValue(layer, letter));
-    return scope === `${layer.path}.${name}` || value === own || anatomy.op(value)?.inputs[0] === own;
+  const isMadeOf = (each, own) => {
+    const op = anatomy.op(each);
+    return each === own || (["reshape", "permute", "rotary_backward"].includes(op?.op) && isMadeOf(op.inputs[0], own));
   };
+  const isOf = ([name, letter]) => scope === `${layer.path}.${name}` || isMadeOf(value, anatomy.gradient(ownValue(layer, letter)));
   return Object.entries(letters).find(isOf)?.[1];
 }
 

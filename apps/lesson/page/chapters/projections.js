@@ -162,16 +162,19 @@ export const headsChapter = {
   },
 };
 
-// Where Q, K and V are what is read itself, as in softmax(X Xᵀ) X; a rotation of that has no rule.
+// Where Q, K and V are what is read itself, as in softmax(X Xᵀ) X, each head of Q and K turned where positions are rotary.
 export function rulesWithoutMaps(facts) {
   const { anatomy, layer, heads } = facts;
-  const isDirect = anatomy.maker(layer.q) === anatomy.maker(layer.read) && layer.read !== undefined;
+  const isTurned = (value) => anatomy.maker(value)?.op === "rotary";
+  const before = (value) => anatomy.maker(isTurned(value) ? anatomy.maker(value).inputs[0] : value);
+  const isDirect = layer.read !== undefined && before(layer.q) === anatomy.maker(layer.read);
   const rules = Object.values(projections).map((projection) => {
-    const { letter, source, path } = projectionOf(facts, projection);
+    const { letter, value, source, path } = projectionOf(facts, projection);
     const x = layer.isCross && letter !== "q" ? anatomy.at("encoder.output") : layer.read;
     const whole = `${projection.symbol}${heads > 1 ? "_{all}" : ""}`;
     const share = sharesOfUses(anatomy, x).length > 1 ? shareSymbol(source, path) : `d${source}`;
-    return { forward: `${whole} = ${source}`, backward: `${share} = d${whole}` };
+    if (!isTurned(value)) return { forward: `${whole} = ${source}`, backward: `${share} = d${whole}` };
+    return { forward: `${whole} [t] = R_t ${source} [t]`, backward: `${share} [t] = R_t^T d${whole} [t]` };
   });
   const shown = isDirect ? rules : [];
   return { forward: shown.map(({ forward }) => forward), backward: shown.map(({ backward }) => backward) };

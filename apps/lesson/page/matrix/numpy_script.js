@@ -65,8 +65,8 @@ function hiddenBy(rule) {
 
 // Rules that are no arithmetic of whole matrices: [pattern, lines].
 const turn = [
-  "pairs = np.arange($2.shape[1] // 2)",
-  "turn = np.exp(1j * np.outer(np.arange(len($2)), base ** (-2 * pairs / $2.shape[1])))",
+  "pairs = np.arange($2.shape[1] // 2) % (d_k // 2)",
+  "turn = np.exp(1j * np.outer(np.arange(len($2)), base ** (-2 * pairs / d_k)))",
   "complexes = lambda x: x[:, 0::2] + 1j * x[:, 1::2]",
   "pairwise = lambda z: np.stack([z.real, z.imag], axis=2).reshape(len(z), -1)",
 ];

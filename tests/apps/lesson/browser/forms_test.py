@@ -59,9 +59,7 @@ def steps_of(form: tuple, turn: list) -> dict:
     if is_decoder or window == "0":
         steps["mask"] = is_decoder
     if is_decoder:
-        is_rotated_alone = maps == "none" and position == "rotary"
-        # Of one map queries, keys and values are one value; the rotation of X itself has no formula of its own.
-        if maps != "shared" and not is_rotated_alone:
+        if maps != "shared":  # of one map queries, keys and values are one value
             steps["ledger"] = True
         steps["position_bias"] = position in ("alibi", "relative")
         if has_maps:
@@ -79,8 +77,7 @@ def expect_page(name: str, lesson: engine.Lesson, wanted: dict) -> None:
         expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
         expect(not bad, f"{where}: marked as wrong: {bad}")
     expect_equal({step: step in shown for step in wanted}, wanted, f"{name}: its steps")
-    if "-none-split-rotary-" not in lesson.name:  # the rotation of X itself has no formula of its own
-        expect_rules(page)
+    expect_rules(page)
     browser.expect_quiet(lesson.page, name)
 
 
