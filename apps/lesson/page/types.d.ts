@@ -130,9 +130,6 @@ interface Edit {
   number: number;
 }
 
-// Rows of values that changed, by value.
-type ChangedRows = Map<number, number[]>;
-
 // How formulas are made and read.
 interface Formulas {
   cell(value: number, index: number): Formula;

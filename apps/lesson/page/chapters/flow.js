@@ -54,7 +54,7 @@ function stationsOf(app) {
   const { lesson } = app;
   const { anatomy, layer, tape } = lesson;
   const own = stationPlaces.map((each) => shownAt(lesson, each)).filter(Boolean);
-  const { marked } = tape.program.dependents(layer.weights, (op) => !op.backward);
+  const marked = tape.program.dependents(layer.weights, (op) => !op.backward);
   const later = lesson.layers.filter((path) => path !== layer.path && marked[anatomy.at(`${path}.weights`)]);
   const logits = shownAt(lesson, [["logits", "logits"]]);
   const matrixStation = ({ step, forward, backward }) => ({

@@ -122,36 +122,34 @@ const matrixProduct = {
 /** @type {<T>(length: number, f: (i: number) => T) => T[]} */
 const rangeOf = (length, f) => Array.from({ length }, (_, i) => f(i));
 
-// y = x Wᵀ + b          x: [..., K], W: [N, K], b: [N], y: [..., N]
+// The product in a linear layer. x: [..., K], W: [N, K]
+/** @param {OpNode} node @returns {OpNode} */
+function productOf({ inputs: [x, weight] }) {
+  const [n, k] = weight.shape;
+  const m = sizeOf(x.shape) / k;
+  const inputs = [{ ...x, shape: [1, m, k] }, { ...weight, shape: [1, n, k] }];
+  return { inputs, attributes: { transpose_b: true }, shape: [1, m, n] };
+}
+
+// y = x Wᵀ + b          b: [N], y: [..., N]
 /** @type {OpKind} */
 const linearLayer = {
   multiplies: true,
-  run({ inputs: [x, weight, bias] }) {
-    const [n, k] = weight.shape;
-    const m = sizeOf(x.shape) / k;
-    const y = new Float64Array(m * n);
-    addProduct(x.data, weight.data, y, { m, k, n, transposeA: false, transposeB: true });
+  run(node) {
+    const y = matrixProduct.run(productOf(node));
+    const [, { shape: [n] }, bias] = node.inputs;
     if (bias) for (let i = 0; i < y.length; i++) y[i] += bias.data[i % n];
     return y;
   },
-  cell({ inputs: [x, weight, bias] }, index) {
-    const [n, k] = weight.shape;
-    const row = Math.floor(index / n);
-    const column = index % n;
-    const terms = rangeOf(k, (l) =>
-      Expression.product([
-        Expression.cell(x.value, row * k + l),
-        Expression.cell(weight.value, column * k + l),
-      ]),
-    );
-    if (bias) terms.push(Expression.cell(bias.value, column));
-    return Expression.sum(terms);
+  cell(node, index) {
+    const { of } = matrixProduct.cell(productOf(node), index);
+    const [, { shape: [n] }, bias] = node.inputs;
+    return Expression.sum(bias ? [...of, Expression.cell(bias.value, index % n)] : of);
   },
-  readers({ inputs: [x, weight] }, input, index) {
-    const [n, k] = weight.shape;
-    if (input === 0) return rangeOf(n, (j) => Math.floor(index / k) * n + j);
-    const column = input === 1 ? Math.floor(index / k) : index;
-    return rangeOf(sizeOf(x.shape) / k, (row) => row * n + column);
+  readers(node, input, index) {
+    const product = productOf(node);
+    const [, m, n] = product.shape;
+    return input < 2 ? matrixProduct.readers(product, input, index) : rangeOf(m, (row) => row * n + index);
   },
 };
 

@@ -1,25 +1,16 @@
 // Derivatives of the loss by central differences, which know nothing of the backward pass.
 const roundingError = 2 ** -53;
 
-// The loss as a function of one number of a forward value. Only what comes after it, and leads to
-// the loss, runs again. `through`: the one op that reads the number; others see it as it was.
+// The loss as a function of one number of a forward value. `through`: the one op that reads the number; others see it
+// as it was.
 /** @param {Tape} tape @param {number} value @param {number} index @param {Op} [through] */
 function lossAlong(tape, value, index, through) {
-  const { program } = tape;
-  const toLoss = program.ancestors(program.loss);
-  /** @param {Op} op */
-  const isOnTheWay = (op) => !op.backward && toLoss.has(op);
-  const { ops } = program.dependents(through ? through.output : value, isOnTheWay);
-  const again = through ? [through, ...ops] : ops;
   const { shape, data } = tape.values[value];
   return (/** @type {number} */ number) => {
-    const values = tape.values.slice();
-    values[value] = { shape, data: data.with(index, number) };
-    for (const op of again) {
-      values[op.output] = tape.computed(op, values);
-      if (op === through) values[value] = tape.values[value];
-    }
-    return values[program.loss].data[0];
+    const moved = { shape, data: data.with(index, number) };
+    /** @type {[number, Tensor]} */
+    const first = through ? [through.output, tape.computed(through, tape.values.with(value, moved))] : [value, moved];
+    return tape.changed({ values: new Map([first]) }).loss();
   };
 }
 

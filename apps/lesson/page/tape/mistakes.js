@@ -92,7 +92,7 @@ const forgottenResidual = {
   place(program, scope) {
     const layer = layerAt(program, scope);
     const block = layer?.scope.replace(/\.[^.]*$/, "");
-    const made = layer && program.dependents(layer.softmax.output, (op) => !op.backward).marked;
+    const made = layer && program.dependents(layer.softmax.output, (op) => !op.backward);
     const addition = layer && residualAdditions(program, block).find((op) => made[op.inputs[1]]);
     return addition ? gradientOfValue(program, addition.output) : null;
   },

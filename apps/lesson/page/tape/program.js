@@ -88,19 +88,15 @@ export class Program {
     return this.gradients;
   }
 
-  // Marks `value`, and all that is made of it. With `within`, only by those ops.
-  /** @param {number} value @param {(op: Op) => boolean} [within] */
-  dependents(value, within = () => true) {
+  // Marks `value`, and all that is made of it; only by the ops `within`.
+  /** @param {number} value @param {(op: Op) => boolean} within */
+  dependents(value, within) {
     const marked = new Uint8Array(this.facts.length);
     marked[value] = 1;
-    const ops = [];
-    for (const id of this.order) {
-      const op = this.ops[id];
-      if (!within(op) || !op.reads.some((each) => marked[each])) continue;
-      marked[op.output] = 1;
-      ops.push(op);
+    for (const op of this.inOrder) {
+      if (within(op) && op.reads.some((each) => marked[each])) marked[op.output] = 1;
     }
-    return { marked, ops };
+    return marked;
   }
 
   // The ops that `value` comes from.
