@@ -24,9 +24,9 @@ if(TARGET qkv AND NOT QKV_SANITIZE)
   tool_test(SameBits tools/check/same-bits $<TARGET_FILE_DIR:qkv> $<TARGET_FILE_DIR:qkv>)
   set_tests_properties(Tools.SameBits PROPERTIES PASS_REGULAR_EXPRESSION "addition     bf16 [^\n]* the same bits")
   tool_test(DoctorConfigs tools/check/doctor-configs 60)
-  tool_test(GradcheckVsPytorch sh -c "export PYTHONPATH=${CMAKE_CURRENT_BINARY_DIR}/python
-                                      /usr/bin/python3 -c 'import qkv, torch' || exit 77
-                                      exec /usr/bin/python3 tools/measuring/gradcheck-vs-pytorch 1")
+  tool_test(OpsVsPytorch sh -c "export PYTHONPATH=${CMAKE_CURRENT_BINARY_DIR}/python
+                                /usr/bin/python3 -c 'import qkv, torch' || exit 77
+                                exec /usr/bin/python3 tools/measuring/ops-vs-pytorch 1")
   tool_test(LearningTable tools/measure learning-table --only no_such_row --out ${CMAKE_CURRENT_BINARY_DIR}/learning-table)
   set_tests_properties(Tools.LearningTable PROPERTIES PASS_REGULAR_EXPRESSION "^error: there is no row no_such_row")
 endif()
