@@ -118,11 +118,10 @@ Section source_section(const LabContext& lab) {
   return section;
 }
 
-// Both kinds of positions, on both tasks.
+// Both kinds of positions, on both tasks: who has learned once has shown that it can be learned.
 Section kinds_section(const LabContext& lab) {
   Section section = make_section("positions.kinds");
   LineChart chart = chart_of_losses({});
-  std::vector<Losses> losses;
   for (const char* const task : {kReverse, kEcho}) {
     for (const Position position : {Position::kLearned, Position::kSinusoidal}) {
       const auto models = train(lab, {.task = task, .position = position});
@@ -130,10 +129,8 @@ Section kinds_section(const LabContext& lab) {
       section.add(
           at_least(say("{0}: tokens that are right", name), kLearned, right_tokens_of(models)));
       chart.series.push_back(numbered_series(name, models[0].losses));
-      losses.push_back(training_losses_of(models));
     }
   }
-  add_settled(section, losses);
   section.show(chart);
   return section;
 }
