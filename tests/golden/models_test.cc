@@ -3,26 +3,69 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <ostream>
-#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
+#include "framework/io/safetensors.h"
 #include "framework/ops/ops.h"
-#include "framework/optim/optimizer.h"
 #include "models/model.h"
-#include "tests/golden/golden_file.h"
 
 namespace qkv {
 namespace {
 
-using golden::absolute_difference;
-using golden::GoldenFile;
-using golden::relative_difference;
+// One of the files beside this one; make_golden.py says what is in them.
+class GoldenFile {
+ public:
+  explicit GoldenFile(const std::string& name) {
+    const std::string path = absl::StrCat(QKV_SOURCE_DIR "/tests/golden/", name, ".safetensors");
+    const TensorFile file = read_safetensors(path).value();
+    metadata_ = file.metadata;
+    for (const NamedArray& tensor : file.tensors) arrays_.emplace(tensor.name, tensor.array);
+  }
+
+  // Numbers are converted to `dtype`; indices and masks stay what they are.
+  Tensor tensor(const std::string& name, DType dtype = DType::f64) const {
+    const Array& array = arrays_.at(name);
+    if (!is_floating(array.dtype())) return Tensor(array.copy());
+    return Tensor(Array::of(array.shape(), dtype, array.to_vector()));
+  }
+  bool contains(const std::string& name) const { return arrays_.contains(name); }
+
+  const std::string& text(const std::string& key) const { return metadata_.at(key); }
+  double number(const std::string& key) const { return std::stod(text(key)); }
+  int64_t integer(const std::string& key) const { return std::stoll(text(key)); }
+  bool flag(const std::string& key) const { return text(key) == "true"; }
+
+ private:
+  std::map<std::string, Array> arrays_;
+  std::map<std::string, std::string> metadata_;
+};
+
+// max|actual - expected|; infinite where a number is not finite or the shapes differ.
+double absolute_difference(const Tensor& actual, const Tensor& expected) {
+  if (actual.shape() != expected.shape()) return INFINITY;
+  const std::vector<double> a = actual.to_vector(), b = expected.to_vector();
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]);
+    if (!std::isfinite(difference)) return INFINITY;
+    largest = std::max(largest, difference);
+  }
+  return largest;
+}
+
+// The same divided by max|expected|.
+double relative_difference(const Tensor& actual, const Tensor& expected) {
+  const double difference = absolute_difference(actual, expected);
+  const Tensor zero = zeros(expected.shape(), expected.dtype());
+  return difference == 0 ? 0 : difference / absolute_difference(expected, zero);
+}
 
 // Tolerances: relative to the largest number of a tensor, where nothing else is said.
 struct Precision {
@@ -31,12 +74,11 @@ struct Precision {
   bool bf16_products;
   double relative;  // logits, loss, gradients
   double absolute;  // what is zero by mathematics
-  double training;  // losses, norms and weights, over ten steps of AdamW
 };
-const Precision kF64 = {"f64", DType::f64, false, 1e-9, 1e-12, 1e-8};
-const Precision kF32 = {"f32", DType::f32, false, 1e-4, 1e-5, 1e-4};
+const Precision kF64 = {"f64", DType::f64, false, 1e-9, 1e-12};
+const Precision kF32 = {"f32", DType::f32, false, 1e-4, 1e-5};
 // Each operand is off by up to 2^-8 = 0.004, and a gradient is what is left of several products.
-const Precision kBf16 = {"bf16", DType::f32, true, 0.1, 1e-3, 0.05};
+const Precision kBf16 = {"bf16", DType::f32, true, 0.1, 1e-3};
 
 std::ostream& operator<<(std::ostream& out, const Precision& precision) {
   return out << precision.name;
@@ -115,28 +157,7 @@ Model load_model(const GoldenFile& file, const Precision& precision) {
   return model;
 }
 
-// The largest relative error so far, for the record of the test.
-class Errors {
- public:
-  void expect_within(double tolerance, double error, const std::string& what) {
-    EXPECT_LE(error, tolerance) << what;
-    largest_ = std::max(largest_, error);
-  }
-  std::string largest() const { return absl::StrFormat("%.2g", largest_); }
-
- private:
-  double largest_ = 0;
-};
-
 class ModelGoldenTest : public testing::TestWithParam<std::tuple<std::string, Precision>> {};
-
-TEST_P(ModelGoldenTest, ParametersAreNamedAsInTheFile) {
-  const GoldenFile file(std::get<0>(GetParam()));
-  std::vector<std::string> names;
-  for (const NamedParameter& p : parameters(load_model(file, kF64))) names.push_back(p.name);
-  std::sort(names.begin(), names.end());
-  EXPECT_EQ(names, file.names_under("weight."));
-}
 
 TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
   const auto& [name, precision] = GetParam();
@@ -148,84 +169,26 @@ TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
                                     {.label_smoothing = file.number("label_smoothing")});
   const Gradients gradients = backward(loss);
 
-  Errors errors;
-  errors.expect_within(precision.relative, relative_difference(logits, file.tensor("logits")),
-                       "logits");
-  errors.expect_within(precision.relative, relative_difference(loss, file.tensor("loss")), "loss");
+  EXPECT_LE(relative_difference(logits, file.tensor("logits")), precision.relative);
+  EXPECT_LE(relative_difference(loss, file.tensor("loss")), precision.relative);
   for (const NamedParameter& p : parameters(model)) {
     const Tensor expected = file.tensor("gradient." + p.name);
     if (is_zero_by_mathematics(p.name)) {
       EXPECT_LE(absolute_difference(gradients[p.tensor], expected), precision.absolute) << p.name;
     } else {
-      errors.expect_within(precision.relative, relative_difference(gradients[p.tensor], expected),
-                           p.name);
+      EXPECT_LE(relative_difference(gradients[p.tensor], expected), precision.relative) << p.name;
     }
   }
-  RecordProperty("largest_relative_error", errors.largest());
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelGoldenTest,
-    testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "normless", "smoothing",
+    testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "normless",
                                      "encoder_decoder", "encoder_decoder_post", "rotary", "alibi",
                                      "relative", "narrow", "wide", "bare", "vision_transformer",
                                      "classifier"),
                      testing::Values(kF64, kF32, kBf16)),
     [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
-
-class TrainingGoldenTest : public testing::TestWithParam<Precision> {};
-
-TEST_P(TrainingGoldenTest, TenStepsOfAdamWAreThoseOfPyTorch) {
-  const Precision& precision = GetParam();
-  const GoldenFile file("training");
-  const Model model = load_model(file, precision);
-  const std::vector<NamedParameter> named = parameters(model);
-  const auto optimizer = make_optimizer({.kind = OptimizerKind::kAdamW,
-                                         .learning_rate = file.number("learning_rate"),
-                                         .betas = {file.number("beta1"), file.number("beta2")},
-                                         .epsilon = file.number("epsilon"),
-                                         .weight_decay = file.number("weight_decay")},
-                                        named);
-  const Tensor inputs = file.tensor("inputs"), targets = file.tensor("targets");  // [steps, B, T]
-  const Shape batch = inputs.shape().without(0);
-  const std::vector<double> losses = file.tensor("losses").to_vector();
-  const std::vector<double> norms = file.tensor("gradient_norms").to_vector();
-
-  Errors loss_errors, norm_errors, weight_errors;
-  for (int64_t step = 0; step < inputs.dim(0); ++step) {
-    const auto at_step = [&](const Tensor& x) {
-      const int64_t* first = x.array().data<int64_t>() + step * batch.size();
-      return Tensor(Array::of(batch, std::span(first, static_cast<size_t>(batch.size()))));
-    };
-    const auto i = static_cast<size_t>(step);
-    const std::string what = absl::StrFormat("step %d", step);
-    ForwardContext context;
-    const std::vector<Tensor> read = {at_step(inputs)};
-    const Tensor loss = cross_entropy(model(read, context), at_step(targets));
-    loss_errors.expect_within(precision.training, std::abs(loss.item() - losses[i]) / losses[i],
-                              what + ": loss");
-    const Gradients by_tensor = backward(loss);
-    std::vector<Tensor> gradients;
-    for (const NamedParameter& p : named) gradients.push_back(by_tensor[p.tensor]);
-    const double norm = global_norm(gradients);
-    norm_errors.expect_within(precision.training, std::abs(norm - norms[i]) / norms[i],
-                              what + ": norm of the gradient");
-    optimizer->step(gradients, file.number("learning_rate"),
-                    clip_scale(norm, file.number("grad_clip")));
-  }
-  for (const NamedParameter& p : named) {
-    // AdamW blows the rounding of a gradient that should be zero up to steps of its own size.
-    if (precision.dtype == DType::f32 && is_zero_by_mathematics(p.name)) continue;
-    weight_errors.expect_within(
-        precision.training, relative_difference(p.tensor, file.tensor("final." + p.name)), p.name);
-  }
-  RecordProperty("largest_relative_error_of_loss", loss_errors.largest());
-  RecordProperty("largest_relative_error_of_gradient_norm", norm_errors.largest());
-  RecordProperty("largest_relative_error_of_final_weight", weight_errors.largest());
-}
-
-INSTANTIATE_TEST_SUITE_P(Precisions, TrainingGoldenTest, testing::Values(kF64, kF32, kBf16),
-                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace qkv

@@ -11,7 +11,7 @@ import sys
 
 import torch
 
-from every_model import BITS, DATA, QKV, TRAIN, WORDS, every_model, qkv, run_tests, settings_text, train
+from every_model import BITS, QKV, TRAIN, WORDS, every_model, qkv, run_tests, settings_text, train
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 to_pytorch = importlib.import_module("to-pytorch")
@@ -171,55 +171,6 @@ def test_a_step_of_training_is_that_of_pytorchs_optimizers():
         batches, metrics = to_pytorch.read_batches(f"{run}.safetensors"), metrics_of(run)
         for step in range(1, STEPS):
             check_step(run, step, batches[step], metrics[step])
-
-
-def expected_deviation(name, shape, o):
-    """docs/models.md, Parameters; None: it is a constant."""
-    layers = (3 if name.startswith("decoder.") else 2) * o["num_layers"]
-    residual = {"scaled": o["init_std"] / math.sqrt(layers), "plain": o["init_std"], "zero": 0.0}[o["residual_init"]]
-    if name.endswith(("bias", "norm.weight", "distance_bias", "scores", "position_gain")):
-        return None
-    if "recurrence" in name and "output" not in name:
-        hidden = o["d_model"] // (1 if o["kind"] == "decoder" or name.startswith("decoder.") else 2)
-        return 1 / math.sqrt(3 * hidden)
-    if "convolution" in name:
-        return residual * (math.sqrt(o["d_model"]) if shape[1] == 1 else 1)
-    return residual if "output" in name or "down" in name else o["init_std"]
-
-
-def test_parameters_begin_as_the_page_says():
-    """A learning rate of 0 leaves them. A deviation of n numbers is known to 1 / sqrt(2 n) of itself: 6 of these."""
-    start = {**TRAIN, "optimizer.learning_rate": 0.0, "model.d_model": 48, "model.d_ff": 96, "train.steps": 1}
-    start |= {"train.eval_interval": 1, "model.init_std": 0.05}
-    for n, more in enumerate(
-        [
-            {"model.mixer": mixer, "model.position": position, "model.kind": kind, **rest}
-            for kind in DATA
-            for mixer, position, rest in (
-                ("attention", "learned", {"attention.heads": "wide"}),
-                ("attention", "none", {"model.residual_init": "plain"}),
-                ("attention", "relative", {"attention.heads": "narrow"}),
-                ("convolution", "sinusoidal", {}),
-                ("convolution", "none", {"model.depthwise": True}),
-                ("recurrence", "none", {}),
-                ("recurrence", "none", {"model.cell": "rnn"}),
-                ("learned", "none", {}),
-            )
-        ]
-    ):
-        data = BITS if more["model.kind"] == "classifier" else WORDS
-        config, model, _ = to_pytorch.load(f"{train(f'begin-{n}', {**start, **data, **more})}/checkpoints/last.safetensors")
-        for name, parameter in model.named_parameters():
-            deviation = expected_deviation(name, parameter.shape, config["model"])
-            if not deviation:
-                expected = torch.full_like(parameter, 1.0 if name.endswith("norm.weight") else 0.0)
-                if name.endswith("input.bias") and config["model"]["cell"] == "lstm":
-                    expected[len(expected) // 4 : len(expected) // 2] = 1.0  # the forget gate
-                assert parameter.equal(expected), name
-                continue
-            count = parameter.numel()
-            share = parameter.detach().square().mean().sqrt().item() / deviation
-            assert abs(share - 1) <= 6 / math.sqrt(2 * count), f"{name} has {share:.3f} of its deviation: {more}"
 
 
 if __name__ == "__main__":

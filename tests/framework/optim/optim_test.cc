@@ -51,6 +51,15 @@ TEST(OptimizerTest, KeepsTheMeanOfTheWeightsAfterEachStep) {
   }
 }
 
+TEST(OptimizerTest, AdamWTakesTheDecayOffMatricesAlone) {
+  for (const Shape& shape : {Shape{1}, Shape{1, 1}}) {
+    const NamedParameter w = make_parameter("w", shape, 1.0);
+    const auto adamw = make_optimizer({.kind = OptimizerKind::kAdamW, .weight_decay = 0.5}, {w});
+    adamw->step(std::vector<Tensor>{zeros(shape, DType::f64)}, kRate);
+    EXPECT_EQ(first(w.tensor), shape.rank() == 2 ? 1.0 - kRate * 0.5 : 1.0);
+  }
+}
+
 // Five steps bring the singular values of any matrix near 1: the update of a matrix has a size that
 // does not depend on the gradient's, and no direction of it is left out.
 TEST(OptimizerTest, MuonMovesAMatrixAsFarInEveryDirection) {
