@@ -9,6 +9,9 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/memory/storage.h"
 #include "framework/ops/ops.h"
+#include "models/mixer_kind.h"
+#include "models/model_examples.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 #include "tests/models/every_choice.h"
 
@@ -102,6 +105,30 @@ TEST(ModelTest, SaysWhatDoesNotFit) {
   const std::vector<Tensor> two(2, Tensor(Array::full({1, 3}, DType::i64, 0)));
   ForwardContext context;
   expect_error("decoder: needs one input, tokens [B, T], not 2", [&] { model(two, context); });
+}
+
+TEST(MixerKindTest, SaysItWhenThereIsNone) {
+  expect_error("model: there is no mixer \"spoon\"", [] { find_mixer("spoon"); });
+}
+
+TEST(ModelExamplesTest, GradientsOfBothOrdersAreRight) {
+  expect_no_false_alarm(model_examples(), 1);
+}
+
+// With these seeds the remainder of a gradient that is right changes its sign between two steps, so
+// that it does not fall as h² there.
+TEST(ModelExamplesTest, ARemainderThatCrossesZeroIsNoKink) {
+  for (const OpExamples& model : model_examples()) {
+    if (model.op != "Classifier") continue;
+    for (const OpExample& example : model.examples) {
+      for (const uint64_t seed : {295, 514}) {
+        const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(seed));
+        const GradcheckReport report = gradcheck(example.f, inputs, {.seed = seed});
+        EXPECT_TRUE(report.passed()) << example.name << ", seed " << seed << "\n"
+                                     << report.to_text();
+      }
+    }
+  }
 }
 
 }  // namespace

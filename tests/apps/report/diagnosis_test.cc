@@ -13,7 +13,7 @@
 #include "framework/graph/modes.h"
 #include "framework/graph/op_faces.h"
 #include "framework/ops/ops.h"
-#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "framework/autograd/hessian.h"
 #include "framework/core/memory/storage.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/modes.h"
@@ -37,22 +38,23 @@ TEST(BackwardTest, GradientsAreValues) {
 TEST(BackwardTest, TheGradientOfAConstantIsAnError) {
   const Tensor w = leaf({2}, {3, 4}), x = constant({2}, {5, 6}, DType::f64);
   const Gradients g = backward(sum(w * x));
-  EXPECT_EQ(error_of([&] { g[x]; }), "gradients: there is none for f64[2]: it is a constant");
-  EXPECT_EQ(error_of([&] {
-              g[leaf({3}, {1, 2, 3})];
-            }),
-            "gradients: there is none for f64[3]: the output does not depend on it, or it is "
-            "neither a leaf nor in `keep`");
+  expect_error("gradients: there is none for f64[2]: it is a constant", [&] { g[x]; });
+  expect_error(
+      "gradients: there is none for f64[3]: the output does not depend on it, or it is "
+      "neither a leaf nor in `keep`",
+      [&] {
+        g[leaf({3}, {1, 2, 3})];
+      });
 }
 
 TEST(BackwardTest, UndefinedTensorsAreErrors) {
-  EXPECT_EQ(error_of([] { backward(Tensor()); }), "backward: the output is undefined");
-  EXPECT_EQ(error_of([] { backward(Tensor(), {.cotangent = ones({})}); }),
-            "backward: the output is undefined");
+  expect_error("backward: the output is undefined", [] { backward(Tensor()); });
+  expect_error("backward: the output is undefined",
+               [] { backward(Tensor(), {.cotangent = ones({})}); });
   const Gradients g = backward(sum(leaf({2}, {3, 4})));
-  EXPECT_EQ(error_of([&] { g[Tensor()]; }), "gradients: there is none for an undefined tensor");
-  EXPECT_EQ(error_of([] { parameter(Array()); }), "parameter: the array is undefined");
-  EXPECT_EQ(error_of([] { Tensor().item(); }), "item: the tensor is undefined");
+  expect_error("gradients: there is none for an undefined tensor", [&] { g[Tensor()]; });
+  expect_error("parameter: the array is undefined", [] { parameter(Array()); });
+  expect_error("item: the tensor is undefined", [] { Tensor().item(); });
   EXPECT_NE(error_of([] { Tensor().dim(0); }), "");
   EXPECT_NE(error_of([] { Tensor().to_vector(); }), "");
   EXPECT_EQ(Tensor().describe(), "undefined");
@@ -87,14 +89,13 @@ TEST(BackwardTest, ALeafAsTheOutputHasTheCotangentAsItsGradient) {
 
 TEST(BackwardTest, CotangentsMustFitTheOutput) {
   const Tensor w = leaf({2}, {3, 4});
-  EXPECT_EQ(error_of([&] { backward(w * w); }),
-            "backward: f64[2] is not a scalar: give its gradient as `cotangent`");
-  EXPECT_EQ(error_of([&] { backward(w * w, {.cotangent = zeros({3}, DType::f64)}); }),
-            "backward: output f64[2] and cotangent f64[3] differ");
-  EXPECT_EQ(error_of([&] { backward(w * w, {.cotangent = zeros({2})}); }),
-            "backward: output f64[2] and cotangent f32[2] differ");
-  EXPECT_EQ(error_of([] { backward(zeros({})); }),
-            "backward: f32[] does not depend on any parameter");
+  expect_error("backward: f64[2] is not a scalar: give its gradient as `cotangent`",
+               [&] { backward(w * w); });
+  expect_error("backward: output f64[2] and cotangent f64[3] differ",
+               [&] { backward(w * w, {.cotangent = zeros({3}, DType::f64)}); });
+  expect_error("backward: output f64[2] and cotangent f32[2] differ",
+               [&] { backward(w * w, {.cotangent = zeros({2})}); });
+  expect_error("backward: f32[] does not depend on any parameter", [] { backward(zeros({})); });
 }
 
 TEST(BackwardTest, ASecondWalkNeedsAGraphThatWasKept) {
@@ -102,9 +103,9 @@ TEST(BackwardTest, ASecondWalkNeedsAGraphThatWasKept) {
   const Tensor loss = sum(w * w);
   EXPECT_EQ(backward(loss, {.keep_graph = true})[w].to_vector(), (Values{6, 8}));
   EXPECT_EQ(backward(loss)[w].to_vector(), (Values{6, 8}));
-  EXPECT_EQ(
-      error_of([&] { backward(loss); }),
-      "backward: this graph was differentiated before and released; use keep_graph the first time");
+  expect_error(
+      "backward: this graph was differentiated before and released; use keep_graph the first time",
+      [&] { backward(loss); });
 }
 
 TEST(BackwardTest, GradientsOfGradientsAreRight) {
@@ -120,12 +121,12 @@ TEST(BackwardTest, ATensorChangedInPlaceAfterItsUseIsAnError) {
   const Tensor w = leaf({2}, {3, 4}), v = leaf({2}, {5, 6});
   const Tensor product = w * v;
   change_in_place(v);
-  EXPECT_EQ(error_of([&] { backward(sum(product)); }),
-            "mul: input 1 f64[2] was changed in place between forward and backward");
+  expect_error("mul: input 1 f64[2] was changed in place between forward and backward",
+               [&] { backward(sum(product)); });
   const Tensor y = exp(w);
   change_in_place(y);
-  EXPECT_EQ(error_of([&] { backward(sum(y)); }),
-            "exp: output f64[2] was changed in place between forward and backward");
+  expect_error("exp: output f64[2] was changed in place between forward and backward",
+               [&] { backward(sum(y)); });
 }
 
 TEST(BackwardTest, ATensorChangedInPlaceThatBackwardDoesNotReadIsNone) {
@@ -226,6 +227,69 @@ TEST(MemoryTest, OpsSaveNoMoreThanTheirBackwardReads) {
   const Tensor z = sum(-transpose(y, 0, 1));
   EXPECT_LT(allocator_statistics().bytes_in_use - before, (uint64_t{1} << 19) + 4096);
   EXPECT_TRUE(backward(z).contains(x));
+}
+
+const Tolerance kExact = {.relative = 1e-12, .absolute = 1e-12};
+
+TEST(HessianVectorProductTest, HoldsTheBlocksBetweenInputs) {
+  // f = sum(x² y): H = [[2 y, 2 x], [2 x, 0]]
+  const auto f = [](std::span<const Tensor> in) { return sum(in[0] * in[0] * in[1]); };
+  const std::vector<Tensor> inputs = {leaf({2}, {3.0, -1.0}), leaf({2}, {0.5, 2.0})};
+  const std::vector<Tensor> v = {leaf({2}, {1.0, 2.0}), leaf({2}, {-1.0, 4.0})};
+  const std::vector<Tensor> both = hessian_vector_product(f, inputs, v);
+  expect_close(both[0], leaf({2}, {1.0 - 6.0, 8.0 - 8.0}), kExact);
+  expect_close(both[1], leaf({2}, {6.0, -4.0}), kExact);
+  const std::vector<Tensor> second = hessian_vector_product(f, inputs, {{Tensor(), v[1]}});
+  expect_close(second[0], leaf({2}, {-6.0, -8.0}), kExact);
+  expect_close(second[1], leaf({2}, {0.0, 0.0}), kExact);
+}
+
+TEST(HessianVectorProductTest, IsZeroOfLinearFunctionsAndOfInputsThatAreIgnored) {
+  const std::vector<Tensor> inputs = {leaf({2}, {3.0, -1.0}), leaf({2}, {0.5, 2.0})};
+  const auto linear = [](std::span<const Tensor> in) { return sum(2.0 * in[0]); };
+  for (const Tensor& hv : hessian_vector_product(linear, inputs, inputs)) {
+    expect_close(hv, leaf({2}, {0.0, 0.0}), {0.0, 0.0});
+  }
+}
+
+TEST(HessianVectorProductTest, PassesIndicesOnAndWorksInF32) {
+  const Tensor targets = Tensor(Array::of({2}, std::vector<int64_t>{1, 0}));
+  const auto f = [](std::span<const Tensor> in) { return cross_entropy(in[0], in[1]); };
+  const std::vector<double> logits = {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}, ones_of = {1, 2, 3, 3, 2, 1};
+  const std::vector<Tensor> wide = hessian_vector_product(f, {{leaf({2, 3}, logits), targets}},
+                                                          {{leaf({2, 3}, ones_of), Tensor()}});
+  EXPECT_FALSE(wide[1].defined());
+  const Tensor x = Tensor(Array::of({2, 3}, DType::f32, logits));
+  const Tensor v = Tensor(Array::of({2, 3}, DType::f32, ones_of));
+  const std::vector<Tensor> narrow = hessian_vector_product(f, {{x, targets}}, {{v, Tensor()}});
+  EXPECT_EQ(narrow[0].dtype(), DType::f32);
+  expect_close(narrow[0], wide[0], tolerance_of(DType::f32));
+  // Rows of the softmax's derivative sum to 0.
+  expect_close(sum(wide[0]), full({}, 0.0, DType::f64), kExact);
+}
+
+TEST(HessianVectorProductTest, Misuse) {
+  const Tensor x = leaf({2}, {1.0, 2.0}), longer = leaf({3}, {1.0, 2.0, 3.0});
+  const auto vector = [](std::span<const Tensor> in) { return exp(in[0]); };
+  expect_error("hessian_vector_product: needs a scalar function, not one that gives f64[2]", [&] {
+    hessian_vector_product(vector, {&x, 1}, {&x, 1});
+  });
+  const Tensor undefined;
+  expect_error("hessian_vector_product: input 0 is undefined", [&] {
+    hessian_vector_product(vector, {&undefined, 1}, {&x, 1});
+  });
+  expect_error("hessian_vector_product: needs a scalar function, not one that gives undefined",
+               [&] {
+                 hessian_vector_product([](auto) { return Tensor(); }, {&x, 1}, {&x, 1});
+               });
+  expect_error(
+      "hessian_vector_product: vector 0 f64[3] differs in shape or dtype from its input f64[2]",
+      [&] {
+        hessian_vector_product(vector, {&x, 1}, {&longer, 1});
+      });
+  expect_error("hessian_vector_product: 1 inputs and 0 vectors", [&] {
+    hessian_vector_product(vector, {&x, 1}, {});
+  });
 }
 
 }  // namespace

@@ -10,21 +10,20 @@ namespace qkv {
 namespace {
 
 TEST(ScopeTest, ErrorsNameThePlaceInTheModel) {
-  EXPECT_EQ(error_of([] { fail("matmul: no"); }), "matmul: no");
+  expect_error("matmul: no", [] { fail("matmul: no"); });
   const Scope block("blocks.2");
   {
     const Scope attention("attention");
-    EXPECT_EQ(error_of([] { fail("matmul: no"); }), "matmul: no (in blocks.2.attention)");
+    expect_error("matmul: no (in blocks.2.attention)", [] { fail("matmul: no"); });
   }
-  EXPECT_EQ(error_of([] { fail("matmul: no"); }), "matmul: no (in blocks.2)");
+  expect_error("matmul: no (in blocks.2)", [] { fail("matmul: no"); });
 }
 
 TEST(ScopeTest, IsLeftByAnException) {
-  EXPECT_EQ(error_of([] {
-              const Scope block("block");
-              fail("no");
-            }),
-            "no (in block)");
+  expect_error("no (in block)", [] {
+    const Scope block("block");
+    fail("no");
+  });
   EXPECT_EQ(Scope::current(), "");
 }
 

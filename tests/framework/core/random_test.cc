@@ -56,7 +56,7 @@ TEST(RandomStreamTest, BelowIsUniform) {
   std::array<int, 6> counts{};
   for (int i = 0; i < 60000; ++i) ++counts[stream.below(6)];
   for (const int count : counts) EXPECT_NEAR(count, 10000, 5 * std::sqrt(10000 * 5.0 / 6.0));
-  EXPECT_EQ(error_of([&] { stream.below(0); }), "random: there is no number below 0");
+  expect_error("random: there is no number below 0", [&] { stream.below(0); });
 }
 
 TEST(RandomStreamTest, AShuffleGivesEveryOrderAsOften) {

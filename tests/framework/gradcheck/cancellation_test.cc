@@ -12,7 +12,7 @@
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/support/elementwise.h"
-#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -9,8 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
-#include "tests/framework/gradcheck/false_alarm.h"
-#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

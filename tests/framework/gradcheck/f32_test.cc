@@ -21,8 +21,7 @@
 #include "framework/graph/saved.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/support/op_examples.h"
-#include "tests/framework/gradcheck/false_alarm.h"
-#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

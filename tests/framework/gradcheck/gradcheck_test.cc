@@ -11,7 +11,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
@@ -158,8 +158,7 @@ TEST(GradcheckTest, InputsHaveTheNamesOfTheOptions) {
   EXPECT_EQ(report.inputs[0].name, "blocks.0.norm.weight");
   EXPECT_EQ(report.inputs[4].name, "cotangent");
   EXPECT_THAT(report.to_text(), HasSubstr("PASS  order 1  blocks.0.norm.weight f64[2]: "));
-  EXPECT_EQ(error_of([&] { gradcheck(f, inputs, {.names = {"x"}}); }),
-            "gradcheck: 2 inputs and 1 names");
+  expect_error("gradcheck: 2 inputs and 1 names", [&] { gradcheck(f, inputs, {.names = {"x"}}); });
 }
 
 TEST(GradcheckTest, LeavesItsInputsAsTheyWere) {
@@ -198,10 +197,7 @@ TEST(GradcheckTest, Misuse) {
       {changing, wide, 1, "the function gives different numbers each time it is called"},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(error_of([&] {
-                gradcheck(c.f, {&c.x, 1}, {.order = c.order});
-              }),
-              "gradcheck: " + c.error);
+    expect_error("gradcheck: " + c.error, [&] { gradcheck(c.f, {&c.x, 1}, {.order = c.order}); });
   }
 }
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/ops/ops.h"
-#include "tests/framework/gradcheck/scalar_function.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/kernels/kernels.h"
-#include "tests/framework/gradcheck/scalar_function.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

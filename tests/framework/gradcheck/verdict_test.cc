@@ -9,7 +9,7 @@
 #include "framework/graph/saved.h"
 #include "framework/nn/mixers/attention.h"
 #include "framework/ops/ops.h"
-#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/gradcheck/functions.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -5,8 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/autograd/backward.h"
+#include "framework/core/memory/out_of_memory.h"
+#include "framework/nn/block.h"
+#include "framework/nn/layer_examples.h"
+#include "framework/nn/mixers/attention.h"
 #include "framework/nn/mixers/position.h"
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/support/scaled_dot_product_attention.h"
+#include "tests/framework/ops/misuse_arguments.h"
+#include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
@@ -61,6 +70,127 @@ TEST(SinusoidalPositionsTest, AShiftIsARotationThatDoesNotDependOnWhere) {
       EXPECT_NEAR(e[(t + kShift) * 6 + pair + 1], cos_a * cos_b - sin_a * sin_b, 1e-12);
     }
   }
+}
+
+// Layers, given what nobody should give them.
+
+TEST(LayerMisuseTest, AnUndefinedInputOrParameterIsAnError) {
+  for (const OpExamples& layer : layer_examples()) {
+    for (const OpExample& example : layer.examples) {
+      const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(1));
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        // An undefined padding is none, and an undefined bias.
+        const std::string name = i < example.input_names.size() ? example.input_names[i] : "";
+        if (name == "padding" || name.ends_with("bias")) continue;
+        std::vector<Tensor> changed = inputs;
+        changed[i] = Tensor();
+        EXPECT_NE(error_of([&] { example.f(changed); }), "")
+            << layer.op << ", " << example.name << ", " << name;
+      }
+    }
+  }
+}
+
+TEST(LayerMisuseTest, StrangeInputsAndParametersGiveATensorOrAnError) {
+  for (const OpExamples& layer : layer_examples()) call_with_strange_tensors(layer);
+}
+
+TEST(LayerMisuseTest, AttentionNeedsHeadsThatDivideBothSequences) {
+  Initializer init(RandomStream(1), DType::f64);
+  MultiHeadAttention layer{.query = Linear(init, 4, 4, false, 1.0),
+                           .key = Linear(init, 4, 4, false, 1.0),
+                           .value = Linear(init, 4, 4, false, 1.0),
+                           .output = Linear(init, 4, 4, false, 1.0),
+                           .num_heads = 0,
+                           .weight_dropout = {},
+                           .output_dropout = {}};
+  const Tensor x = zeros({1, 2, 4}, DType::f64);
+  ForwardContext context;
+  expect_error("attention: needs at least one head, not 0",
+               [&] { layer(x, AttentionMask(), context); });
+  layer.num_heads = 2;
+  expect_error(
+      "attention: needs x [B, T, C] with C a multiple of 2 heads: x f64[1, 2, 4], source "
+      "undefined",
+      [&] { layer(x, Tensor(), AttentionMask(), context); });
+  expect_error("attention: needs x [B, T, C] with C a multiple of 2 heads: x f64[2, 4]", [&] {
+    layer(zeros({2, 4}, DType::f64), AttentionMask(), context);
+  });
+}
+
+TEST(LayerMisuseTest, ADropoutThatIsNoProbabilityIsAnError) {
+  ForwardContext context{.training = true};
+  for (const double p : {-0.5, 1.0, 0.0 / 0.0}) {
+    EXPECT_NE(error_of([&] { Dropout{p}(ones({2}), context); }), "") << p;
+  }
+}
+
+TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
+  expect_error("hidden_keys: size -1 is negative", [] { hidden_keys({.causal = true}, -1, 2); });
+  EXPECT_EQ(hidden_keys({}, kLarge, 0).shape(), (Shape{1, 1, kLarge, 0}));
+  EXPECT_THROW(hidden_keys({}, kLarge, 1), OutOfMemory);
+  expect_error("sinusoidal_positions: size -1 is negative",
+               [] { sinusoidal_positions(-1, 4, DType::f32); });
+  EXPECT_NE(error_of([] { sinusoidal_positions(kLarge, kLarge, DType::f32); }), "");
+}
+
+Block make_block(double weight_dropout = 0.0) {
+  Initializer init(RandomStream(5), DType::f64);
+  const auto linear = [&](int64_t in, int64_t out) { return Linear(init, in, out, true, 0.5); };
+  Block block;
+  block.mixer_norm = Norm{LayerNorm(init, 8, true)};
+  MultiHeadAttention attention;
+  attention.query = linear(8, 8);
+  attention.key = linear(8, 8);
+  attention.value = linear(8, 8);
+  attention.output = linear(8, 8);
+  attention.num_heads = 2;
+  attention.weight_dropout = {weight_dropout};
+  block.mixer = Mixer{attention};
+  block.feed_forward_norm = Norm{LayerNorm(init, 8, true)};
+  block.feed_forward = FeedForward{
+      .up = linear(8, 16), .down = linear(16, 8), .activation = Activation::kGelu, .dropout = {}};
+  return block;
+}
+
+const AttentionMask kCausalOnly{.causal = true};
+
+TEST(TraceTest, HasTheGradientsUnderTheSamePaths) {
+  Trace trace;
+  ForwardContext context;
+  const Tracing tracing(trace);
+  const Tensor y = make_block()(random({1, 3, 8}, 1), kCausalOnly, context);
+  const Gradients g = backward(y, {.cotangent = random({1, 3, 8}, 2), .keep = trace.tensors()});
+  const Tensor& p = trace["attention.weights"];
+  const Tensor ds = p * (g[p] - sum(p * g[p], -1, /*keep_axis=*/true));
+  expect_close(g[trace["attention.masked_scores"]], ds, {.relative = 1e-12, .absolute = 1e-14});
+}
+
+TEST(TraceTest, ChangesNothingOfWhatIsComputed) {
+  const Tensor x = random({2, 5, 8}, 3);
+  for (const double weight_dropout : {0.0, 0.3}) {
+    const Block block = make_block(weight_dropout);
+    Trace trace;
+    const auto run = [&] {
+      ForwardContext context{.training = true};
+      return block(x, kCausalOnly, context);
+    };
+    const auto traced = [&] {
+      const Tracing tracing(trace);
+      return run();
+    };
+    expect_close(traced(), run(), {.relative = 1e-12, .absolute = 1e-12});
+    EXPECT_EQ(trace.contains("attention.dropped_weights"), weight_dropout > 0);
+  }
+}
+
+TEST(TraceTest, SaysWhatThereIsWhereAPathIsNot) {
+  Trace trace;
+  trace.add("scores", zeros({1}));
+  trace.add("weights", zeros({2}));
+  trace.add("scores", zeros({3}));
+  EXPECT_EQ(trace["scores"].shape(), (Shape{3}));
+  expect_error("trace: there is no \"score\"; there are scores, weights", [&] { trace["score"]; });
 }
 
 }  // namespace

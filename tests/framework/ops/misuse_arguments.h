@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <climits>
 #include <cmath>
 #include <functional>
@@ -7,8 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "framework/autograd/backward.h"
+#include "framework/core/error.h"
+#include "framework/core/memory/out_of_memory.h"
 #include "framework/core/random.h"
 #include "framework/graph/tensor.h"
+#include "framework/ops/ops.h"
 #include "framework/ops/support/op_examples.h"
 
 // What nobody should give an op: tensors that are undefined, empty, of enormous sizes, of the wrong
@@ -100,25 +106,39 @@ class Draw {
   std::optional<Like> like_;
 };
 
-// What a call made, and the shape that it should have.
-struct Made {
-  Tensor y;
-  Dims shape;
-};
-
-struct Call {
-  std::string op;
-  std::function<Made(Draw&)> f;
-};
-
-// One for each prototype of ops.h that takes more than tensors.
-std::vector<Call> listed_calls();
+// Every gradient has its tensor's shape: the walk sees to that itself.
+inline void differentiate(const Tensor& y, bool create_graph) {
+  if (!y.requires_grad()) return;
+  try {
+    backward(y, {.cotangent = ones(y.shape(), y.dtype()), .create_graph = create_graph});
+  } catch (const Error& error) {
+    FAIL() << "backward: " << error.what();
+  } catch (const OutOfMemory&) {
+  }
+}
 
 // Calls the examples with other tensors in the place of theirs: each gives a tensor, or an error.
-void call_with_strange_tensors(const OpExamples& op);
-
-// Every gradient has its tensor's shape: the walk sees to that itself.
-void differentiate(const Tensor& y, bool create_graph);
+inline void call_with_strange_tensors(const OpExamples& op) {
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Draw draw(seed);
+    const OpExample& example = draw.one_of(op.examples);
+    SCOPED_TRACE(op.op + ", " + example.name + ", " + std::to_string(seed));
+    std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(seed));
+    draw.one_of<std::reference_wrapper<Tensor>>({inputs.begin(), inputs.end()}).get() =
+        draw.tensor();
+    try {
+      const Tensor y = example.f(inputs);
+      ASSERT_TRUE(y.defined());
+      differentiate(y, draw.with_probability(0.3));
+      continue;
+    } catch (const Error&) {
+    } catch (const OutOfMemory&) {
+    }
+    ++refused;
+  }
+  EXPECT_GT(refused, 20) << op.op;
+}
 
 inline Dims dims(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
 

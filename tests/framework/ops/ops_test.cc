@@ -8,9 +8,11 @@
 #include <limits>
 
 #include "framework/autograd/backward.h"
+#include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/parallel.h"
+#include "framework/ops/support/elementwise.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
@@ -147,6 +149,58 @@ TEST(CastTest, RoundsToBf16AndPassesTheGradientBack) {
   const Gradients g = backward(y, {.cotangent = constant({2}, {0.5, 2.0}, DType::bf16)});
   EXPECT_EQ(g[x].dtype(), DType::f32);
   EXPECT_EQ(g[x].to_vector(), (Values{0.5, 2.0}));
+}
+
+namespace math = kernels::math;
+
+Tensor softplus(const Tensor& x, const ElementDerivative& derivative) {
+  return elementwise(
+      "softplus", x, [](auto number) { return math::log(1 + math::exp(number)); }, derivative);
+}
+
+Tensor derivative(const Tensor& x) { return sigmoid(x); }
+
+TEST(ElementwiseTest, GivesTheFunctionAndItsDerivative) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Tensor x = parameter(cast(leaf({3}, {-1.0, 0.0, 2.0}), dtype).array());
+    const Tensor y = softplus(x, derivative);
+    EXPECT_EQ(y.dtype(), dtype);
+    expect_near(y.to_vector(), {0.31326169, 0.69314718, 2.12692801}, 1e-6);
+    expect_near(backward(sum(y))[x].to_vector(), {0.26894142, 0.5, 0.88079708}, 1e-6);
+  }
+}
+
+TEST(ElementwiseTest, IsCheckedInF128) {
+  const Tensor x = leaf({4}, {-3.0, -0.2, 0.4, 30.0});
+  const auto check = [&](const ElementDerivative& f) {
+    return gradcheck([&](std::span<const Tensor> in) { return softplus(in[0], f); }, {&x, 1},
+                     {.order = 2});
+  };
+  const GradcheckReport right = check(derivative);
+  EXPECT_TRUE(right.passed()) << right.to_text();
+  EXPECT_EQ(right.computed_in, "f128");
+  EXPECT_LT(right.formulas[0].resolved_to, 1e-18);
+  const GradcheckReport wrong =
+      check([](const Tensor& in) { return scale(sigmoid(in), 1 + 1e-12); });
+  EXPECT_EQ(wrong.verdict(), Verdict::kFail) << wrong.to_text();
+}
+
+TEST(ElementwiseTest, NamesItselfWhereATypeIsNoNumber) {
+  expect_error("softplus: needs f32 or f64, not bf16; cast it to f32 first",
+               [] { softplus(cast(zeros({2}), DType::bf16), derivative); });
+}
+
+TEST(AxisTest, ANegativeOneCountsFromTheEnd) {
+  const Tensor x = ones({2, 3, 4});
+  EXPECT_EQ(stack({x, x}, -1).shape(), (Shape{2, 3, 4, 2}));
+  EXPECT_EQ(stack({x, x}, -2).shape(), (Shape{2, 3, 2, 4}));
+  EXPECT_EQ(concat({x, x}, -3).shape(), (Shape{4, 3, 4}));
+  EXPECT_EQ(split(x, -1, 2).back().shape(), (Shape{2, 3, 2}));
+  EXPECT_EQ(slice(x, -2, 1, 2).shape(), (Shape{2, 2, 4}));
+  EXPECT_EQ(pad(x, -1, 1, 6).shape(), (Shape{2, 3, 6}));
+  EXPECT_EQ(sum(x, -2, true).shape(), (Shape{2, 1, 4}));
+  EXPECT_EQ(transpose(x, -1, 0).shape(), (Shape{4, 3, 2}));
+  EXPECT_EQ(permute(x, {-1, 0, 1}).shape(), (Shape{4, 2, 3}));
 }
 
 }  // namespace

@@ -97,16 +97,6 @@ TEST(WrongOneDnn, ItsProductsAreRightAllTheSame) {
   }
 }
 
-TEST(WrongOneDnn, LongSumsInPiecesAreRight) {
-  const WrongProducts wrong;
-  const Array a = as(DType::bf16, normal({1, 1100, 50}, 1));
-  const Array b = as(DType::bf16, normal({1, 1100, 60}, 2));
-  Array c({1, 50, 60}, DType::f32), expected({1, 50, 60}, DType::f64);
-  matmul(a, b, true, false, nullptr, c);
-  matmul(as(DType::f64, a), as(DType::f64, b), true, false, nullptr, expected);
-  expect_close(c, expected, 1e-4);
-}
-
 TEST(WrongOneDnn, OneOfTheTwoPrimitivesOfAProductIsEnough) {
   for (const int which : {0, 1}) {
     const int64_t k = 1100 + which;

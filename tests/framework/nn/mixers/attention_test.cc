@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "framework/autograd/backward.h"
+#include "framework/core/memory/storage.h"
+#include "framework/nn/mixers/position.h"
 #include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/support/scaled_dot_product_attention.h"
@@ -15,20 +17,10 @@
 namespace qkv {
 namespace {
 
-Linear& linear_of(Projection& map) { return std::get<Linear>(map.kind); }
 const Linear& linear_of(const Projection& map) { return std::get<Linear>(map.kind); }
 
-// The weights of attention, [B, H, Tq, Tk].
-Tensor weights_of(const MultiHeadAttention& attention, const Tensor& x) {
-  Trace trace;
-  ForwardContext context;
-  const Tracing tracing(trace);
-  attention(x, {}, context);
-  return trace["weights"];
-}
-
-MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale_scores = true,
-                                  Initializer init = Initializer(RandomStream(5), DType::f64)) {
+MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale_scores = true) {
+  Initializer init(RandomStream(5), DType::f64);
   const auto layer = [&] { return Linear(init, d_model, d_model, true, 0.5); };
   MultiHeadAttention attention;
   attention.query = layer();
@@ -37,21 +29,6 @@ MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale
   attention.output = layer();
   attention.num_heads = num_heads;
   attention.scale_scores = scale_scores;
-  return attention;
-}
-
-// One head that projects nothing.
-MultiHeadAttention identity(int64_t width) {
-  MultiHeadAttention attention;
-  std::vector<int64_t> places(static_cast<size_t>(width));
-  std::iota(places.begin(), places.end(), int64_t{0});
-  const Tensor eye = one_hot(Tensor(Array::of({width}, places)), width, DType::f64);
-  Linear map;
-  map.weight = eye;
-  attention.query = map;
-  attention.key = map;
-  attention.value = map;
-  attention.output = map;
   return attention;
 }
 
@@ -132,16 +109,6 @@ TEST(AttentionTest, WeightsOfAQuerySumToOneAndAreZeroAfterIt) {
   }
 }
 
-TEST(AttentionTest, WithoutMaskAndPositionsItDoesNotKnowTheOrder) {
-  const MultiHeadAttention attention = make_attention(8, 2);
-  ForwardContext context;
-  const Tensor a = random({1, 1, 8}, 8), b = random({1, 1, 8}, 9), c = random({1, 1, 8}, 10);
-  const Tensor y = attention(concat({a, b, c}, 1), {}, context);
-  const Tensor turned = attention(concat({c, a, b}, 1), {}, context);
-  expect_near(slice(turned, 1, 0, 1).to_vector(), slice(y, 1, 2, 1).to_vector(), 1e-12);
-  expect_near(slice(turned, 1, 1, 2).to_vector(), slice(y, 1, 0, 2).to_vector(), 1e-12);
-}
-
 TEST(AttentionTest, ASequenceCanAttendToAnother) {
   const MultiHeadAttention attention = make_attention(8, 1);
   ForwardContext context;
@@ -157,41 +124,6 @@ TEST(AttentionTest, ASequenceCanAttendToAnother) {
   expect_near(y.to_vector(), project(attention.output, mixed).to_vector(), 1e-12);
 }
 
-// A score's variance is d_k when queries and keys have variance 1, so that without scaling the
-// softmax of wide heads is all but one-hot; dividing by sqrt(d_k) takes the width out of it.
-TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
-  for (const int64_t width : {4, 64, 256}) {
-    const Tensor q = random({1, 100, width}, 13), k = random({1, 100, width}, 14);
-    const auto variance_of_scores = [&](bool scale_scores) {
-      MultiHeadAttention attention = identity(width);
-      attention.scale_scores = scale_scores;
-      Trace trace;
-      ForwardContext context;
-      const Tracing tracing(trace);
-      attention(q, k, {}, context);
-      return variance(reshape(trace["scores"], {-1}), 0).item();
-    };
-    EXPECT_NEAR(variance_of_scores(true), 1.0, 0.2) << "d_k " << width;
-    EXPECT_NEAR(variance_of_scores(false) / static_cast<double>(width), 1.0, 0.2) << width;
-  }
-}
-
-// w (1 - w) is the derivative of a weight by its own score. Where softmax is all but one-hot it is
-// all but 0, and nothing is learned.
-TEST(AttentionTest, WithoutScalingSoftmaxSaturatesAsHeadsGrowWide) {
-  const auto slope = [](int64_t width, bool scale_scores) {
-    const Tensor q = random({1, 1, 50, width}, 40), k = random({1, 1, 50, width}, 41);
-    const double scale = scale_scores ? 1.0 / std::sqrt(static_cast<double>(width)) : 1.0;
-    const Tensor weights = attention_weights(q, k, {.scale = scale});
-    return mean(weights * (1.0 - weights)).item();
-  };
-  EXPECT_LT(slope(64, false), 0.5 * slope(4, false));
-  EXPECT_LT(slope(1024, false), 0.5 * slope(64, false));
-  for (const int64_t width : {64, 1024}) {
-    EXPECT_NEAR(slope(width, true) / slope(4, true), 1.0, 0.05) << "d_k " << width;
-  }
-}
-
 TEST(AttentionTest, UnscaledAndUnprojectedItIsTheSoftmaxOfXXTransposedTimesX) {
   const Tensor x = constant({1, 1, 3, 2}, {1, 0, 0, 1, 1, 1}, DType::f64);
   const Tensor y = scaled_dot_product_attention(x, x, x, {});
@@ -201,32 +133,89 @@ TEST(AttentionTest, UnscaledAndUnprojectedItIsTheSoftmaxOfXXTransposedTimesX) {
   expect_near(y.to_vector(), {own, other, other, own, last, last}, 1e-15);
 }
 
-TEST(AttentionTest, OneTokenInTwoContextsGetsTwoVectors) {
-  const MultiHeadAttention attention = make_attention(8, 2);
-  ForwardContext context;
-  const Tensor token = random({1, 1, 8}, 44);
-  const auto within = [&](uint64_t seed) {
-    const Tensor y = attention(concat({token, random({1, 3, 8}, seed)}, 1), {}, context);
-    return slice(y, 1, 0, 1).to_vector();
+constexpr int64_t kHeads = 2, kWidth = 8;
+
+Initializer numbers() { return {RandomStream(1), DType::f64}; }
+
+Tensor zeros_of_width() { return Tensor(Array::full({1, 1, 1, kWidth}, DType::f64, 0)); }
+
+double product(const Tensor& a, const Tensor& b) { return sum(a * b).item(); }
+
+TEST(AttentionPositionTest, ARotaryProductKnowsTheDistanceAlone) {
+  const Tensor q = normal_like(zeros_of_width(), 1), k = normal_like(zeros_of_width(), 2);
+  const auto score = [&](int64_t query, int64_t key) {
+    return product(rotary(q, query), rotary(k, key));
   };
-  EXPECT_EQ(within(45), within(45));
-  EXPECT_NE(within(45), within(46));
+  EXPECT_NEAR(score(5, 3), score(105, 103), 1e-12);
+  EXPECT_NEAR(score(3, 5), score(103, 105), 1e-12);
+  EXPECT_GT(std::abs(score(5, 3) - score(3, 5)), 1e-3);
+  EXPECT_GT(std::abs(score(5, 3) - score(5, 2)), 1e-3);
+  EXPECT_NEAR(score(7, 7), product(q, k), 1e-12);
 }
 
-TEST(AttentionTest, AHeadMeetsItsOwnKeysAlone) {
-  MultiHeadAttention attention = make_attention(8, 2);
-  const Tensor x = random({1, 4, 8}, 47);
-  const Tensor before = weights_of(attention, x);
-  // The rows of the second head.
-  const Tensor weight = linear_of(attention.key).weight;
-  linear_of(attention.key).weight =
-      concat({slice(weight, 0, 0, 4), 2.0 * slice(weight, 0, 4, 4)}, 0);
-  const Tensor after = weights_of(attention, x);
-  const auto head = [](const Tensor& weights, int64_t h) {
-    return slice(weights, 1, h, 1).to_vector();
-  };
-  EXPECT_EQ(head(before, 0), head(after, 0));
-  EXPECT_NE(head(before, 1), head(after, 1));
+TEST(AttentionPositionTest, AlibiFallsWithTheDistanceByASlopeForEachHead) {
+  Initializer init = numbers();
+  const AttentionPosition position(init, Position::kAlibi, kHeads, 4, /*both_sides=*/true);
+  const Tensor bias =
+      bias_of_pairs(position.bias(kHeads, /*first_query=*/1, 2, 4, DType::f64), 2, 4);
+  // Slopes 2^-4 and 2^-8; queries at 1 and 2.
+  const double a = -1.0 / 16, b = -1.0 / 256;
+  EXPECT_EQ(bias.to_vector(), (std::vector<double>{a, 0, a, 2 * a, 2 * a, a, 0, a,  //
+                                                   b, 0, b, 2 * b, 2 * b, b, 0, b}));
+}
+
+// What get_slopes(12) of the paper's code gives: the slopes of 8 heads, then every second of 16.
+TEST(AttentionPositionTest, InterpolatedSlopesOfTwelveHeadsAreThoseOfThePapersCode) {
+  const std::vector<double> slopes = alibi_slopes(12, AlibiSlopes::kInterpolated);
+  ASSERT_EQ(slopes.size(), 12u);
+  for (size_t h = 0; h < 8; ++h) EXPECT_EQ(slopes[h], std::exp2(-1.0 - static_cast<double>(h)));
+  for (size_t h = 8; h < 12; ++h) {
+    EXPECT_NEAR(slopes[h], std::pow(2.0, 7.5 - static_cast<double>(h)), 1e-16);
+  }
+}
+
+TEST(AttentionPositionTest, GeometricSlopesEndAtTheSameSlopeWhateverTheNumberOfHeads) {
+  const std::vector<double> slopes = alibi_slopes(12, AlibiSlopes::kGeometric);
+  ASSERT_EQ(slopes.size(), 12u);
+  for (size_t h = 0; h < 12; ++h) {
+    EXPECT_NEAR(slopes[h], std::pow(2.0, -2.0 / 3.0 * static_cast<double>(h + 1)), 1e-16);
+  }
+  EXPECT_EQ(slopes.back(), 1.0 / 256);
+}
+
+TEST(AttentionPositionTest, TheBiasHasTheSlopesThatAreAskedFor) {
+  Initializer init = numbers();
+  AttentionPosition position(init, Position::kAlibi, 3, 2, /*both_sides=*/true);
+  position.slopes = AlibiSlopes::kInterpolated;
+  const std::vector<double> slopes = {1.0 / 16, 1.0 / 256, 1.0 / 4};
+  // Queries and keys at most 1 apart.
+  const std::vector<double> bias = position.bias(3, 0, 2, 2, DType::f64).to_vector();
+  const auto head_size = static_cast<ptrdiff_t>(bias.size() / 3);
+  for (ptrdiff_t h = 0; h < 3; ++h) {
+    const auto first = bias.begin() + h * head_size;
+    EXPECT_EQ(*std::min_element(first, first + head_size), -slopes[static_cast<size_t>(h)]);
+  }
+}
+
+TEST(AttentionPositionTest, ARelativeBiasIsLearnedForEachDistanceAndTheLastServesThoseBeyond) {
+  for (const bool both_sides : {false, true}) {
+    Initializer init = numbers();
+    AttentionPosition position(init, Position::kRelative, 1, 3, both_sides);
+    const int64_t rows = both_sides ? 5 : 3;
+    ASSERT_EQ(position.distance_bias.shape(), (Shape{rows, 1}));
+    std::vector<double> values;
+    for (int64_t row = 0; row < rows; ++row) {
+      values.push_back(static_cast<double>(both_sides ? row - 2 : row));
+    }
+    position.distance_bias = Tensor(Array::of({rows, 1}, DType::f64, values));
+    const Tensor bias = bias_of_pairs(position.bias(1, 0, 5, 5, DType::f64), 5, 5);
+    for (int64_t p = 0; p < 5; ++p) {
+      for (int64_t j = 0; j < 5; ++j) {
+        const int64_t distance = std::clamp<int64_t>(p - j, both_sides ? -2 : 0, 2);
+        EXPECT_EQ(bias.to_vector()[static_cast<size_t>(p * 5 + j)], static_cast<double>(distance));
+      }
+    }
+  }
 }
 
 }  // namespace

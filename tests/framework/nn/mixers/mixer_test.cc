@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -242,12 +241,12 @@ TEST(MixerTest, TokensThatDoNotFollowAreAnError) {
     KeyValueCache cache;
     ForwardContext context{.first_position = 2, .cache = &cache};
     const std::string name(mixer.name());
-    EXPECT_EQ(error_of([&] {
-                mixer(random({1, 1, kMixedWidth}, 1), kCausalMask, context);
-              }),
-              absl::StrCat("key_value_cache: \"", name,
-                           "\" has read 0 tokens, but the next tokens begin at position 2 (in ",
-                           name, ")"));
+    expect_error(absl::StrCat("key_value_cache: \"", name,
+                              "\" has read 0 tokens, but the next tokens begin at position 2 (in ",
+                              name, ")"),
+                 [&] {
+                   mixer(random({1, 1, kMixedWidth}, 1), kCausalMask, context);
+                 });
   }
 }
 
@@ -275,20 +274,21 @@ TEST(MixerTest, ABiasNeedsScoresAndPaddingAnEntryForEachToken) {
   for (const Mixer& mixer : mixers(false)) {
     if (mixer.name() == "attention") continue;
     const std::string name(mixer.name()), where = absl::StrCat(" (in ", name, ")");
-    EXPECT_EQ(error_of([&] {
-                mixed(mixer, x, {.bias = zeros({7, 7}, DType::f64)});
-              }),
-              absl::StrCat(name, ": the mask has a bias, but this mixer has no scores to add it to",
-                           where));
-    EXPECT_EQ(error_of([&] { mixed(mixer, x, {.padding = padding}); }),
-              absl::StrCat(name,
-                           ": padding must be [B, T], one for each token: x f64[1, 7, 6], padding "
-                           "bool[1, 2]",
-                           where));
-    EXPECT_EQ(error_of([&] {
-                mixed(mixer, reshape(x, {7, 6}), {});
-              }),
-              absl::StrCat(name, ": x must be [B, T, C]: x f64[7, 6]", where));
+    expect_error(
+        absl::StrCat(name, ": the mask has a bias, but this mixer has no scores to add it to",
+                     where),
+        [&] {
+          mixed(mixer, x, {.bias = zeros({7, 7}, DType::f64)});
+        });
+    expect_error(
+        absl::StrCat(name,
+                     ": padding must be [B, T], one for each token: x f64[1, 7, 6], padding "
+                     "bool[1, 2]",
+                     where),
+        [&] { mixed(mixer, x, {.padding = padding}); });
+    expect_error(absl::StrCat(name, ": x must be [B, T, C]: x f64[7, 6]", where), [&] {
+      mixed(mixer, reshape(x, {7, 6}), {});
+    });
   }
 }
 
@@ -322,10 +322,9 @@ TEST(MixerTest, LearnedMixingStartsAsTheMeanAndIsNotLongerThanItsTable) {
     EXPECT_EQ(mixed(learned, x, {.causal = causal}).to_vector(),
               mixed({UniformMixing()}, x, {.causal = causal}).to_vector());
   }
-  EXPECT_EQ(error_of([&] {
-              mixed(learned, random({1, 5, kMixedWidth}, 1), kCausalMask);
-            }),
-            "learned: has scores for 4 positions, not for 5 (in learned)");
+  expect_error("learned: has scores for 4 positions, not for 5 (in learned)", [&] {
+    mixed(learned, random({1, 5, kMixedWidth}, 1), kCausalMask);
+  });
 }
 
 TEST(MixerTest, UniformMixingIsTheMeanOfWhatIsSeen) {
@@ -346,10 +345,10 @@ TEST(MixerTest, UniformMixingIsTheMeanOfWhatIsSeen) {
 
 TEST(MixerTest, ARecurrenceRunsInAsManyDirectionsAsTheMaskLetsItHear) {
   const Tensor x = random({1, 2, kMixedWidth}, 22);
-  EXPECT_EQ(error_of([&] { mixed(mixers(false)[4], x, kCausalMask); }),
-            "recurrence: runs in both directions, but the mask is causal (in recurrence)");
-  EXPECT_EQ(error_of([&] { mixed(mixers(true)[4], x, {}); }),
-            "recurrence: runs in one direction, but the mask is not causal (in recurrence)");
+  expect_error("recurrence: runs in both directions, but the mask is causal (in recurrence)",
+               [&] { mixed(mixers(false)[4], x, kCausalMask); });
+  expect_error("recurrence: runs in one direction, but the mask is not causal (in recurrence)",
+               [&] { mixed(mixers(true)[4], x, {}); });
 }
 
 }  // namespace
