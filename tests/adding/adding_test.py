@@ -37,7 +37,7 @@ tests/(framework|data|train|cli)/.*\.h
 tests/framework/(ops/(op_examples|misuse)_.*|nn/mixers/mixer_test\.cc)
 tests/models/((model|dropout)_test\.cc|.*\.h)
 tests/data/(tasks|find_question)_test\.cc
-tests/train/\w+/((config_docs|readers|model_examples|every_key)_test|key_effects|observed_run)\.cc
+tests/train/\w+/((docs|readers|model_examples|every_key)_test|key_effects|observed_run)\.cc
 tests/cli/count_test\.cc"""
 PRUNED = r"apps/.*|tests/(apps|framework|models|data|train|cli)/.*"
 TARGETS = ["qkv", "qkv-labs", "qkv-lesson", "framework_test", "models_test", "data_test", "train_test", "cli_test"]

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "framework/core/random.h"
 #include "tests/command_line_fixture.h"
-#include "tests/data/images/image_bytes.h"
+#include "tests/data/images/image_files.h"
 
 namespace qkv {
 namespace {
@@ -145,29 +145,6 @@ TEST_F(ImageFolderRunTest, PredictTellsClassesOfFilesAndFolders) {
   EXPECT_EQ(wrong,
             (json{{"file", "notes.png"},
                   {"error", "is neither a PNG nor a JPEG file: it begins with 6E 6F 74 65"}}));
-}
-
-TEST_F(ImageFolderRunTest, RunsOfOtherImagesReadFilesAsWell) {
-  NEEDS_VERBS("predict");
-  write_bytes(folder_ / "shapes.toml", R"(name = "shapes"
-[data]
-task = "shapes"
-validation_examples = 8
-[model]
-kind = "classifier"
-num_layers = 1
-d_model = 8
-num_heads = 1
-[train]
-steps = 2
-eval_interval = 2
-)");
-  expect_success(qkv({"train", "shapes.toml", "--set", "optimizer.warmup_steps=0"}));
-  EXPECT_EQ(lines_of(qkv({"predict", "runs/shapes", "more/red"}).output).size(), 30u);
-  expect_success(qkv({"train", "tiny.toml"}));
-  EXPECT_THAT(
-      qkv({"predict", "runs/tiny", "more/red/2.png"}).errors,
-      HasSubstr("predict answers a run of the task \"pairs\" or \"classes\", or of images"));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_split.h"
 #include "data/show_data.h"
-#include "tests/data/images/images.h"
 #include "tests/data/rows.h"
 
 namespace qkv {

@@ -1,6 +1,8 @@
 // The tasks, seen from outside: what stands in their batches, read back as text and answered again
 // by code that shares nothing with theirs.
 
+#include "data/tasks/tasks.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "data/data_options.h"
 #include "data/show_data.h"
 #include "tests/data/rows.h"
 
@@ -321,69 +324,45 @@ TEST(TaskGoldenTest, SeedOneMakesTheseExamples) {
   std::string text;
   for (const Case& test : cases()) {
     const auto dataset = dataset_of(test.options);
-    absl::StrAppend(&text, test.name, "\n", describe_examples(*dataset, Split::kTraining, 2),
-                    describe_examples(*dataset, Split::kValidation, 2));
+    absl::StrAppend(&text, test.name, "\n", describe_examples(*dataset, Split::kTraining, 1),
+                    describe_examples(*dataset, Split::kValidation, 1));
   }
   EXPECT_EQ(text, R"(copy
 4407256034545340=4407256034545340   loss on: 4407256034545340
-7398918221391322=7398918221391322   loss on: 7398918221391322
 3707055434835982=3707055434835982   loss on: 3707055434835982
-6442040189449561=6442040189449561   loss on: 6442040189449561
 reverse
 4407256034545340=0435454306527044   loss on: 0435454306527044
-7398918221391322=2231931228198937   loss on: 2231931228198937
 3707055434835982=2895384345507073   loss on: 2895384345507073
-6442040189449561=1659449810402446   loss on: 1659449810402446
 sort
 fbjdgh=bdfghj   loss on: bdfghj
-eljlckdc=ccdejkll   loss on: ccdejkll
 beljgg=beggjl   loss on: beggjl
-lhejk=ehjkl   loss on: ehjkl
 parity
 0010110=1   loss on: 1
-011101000010=1   loss on: 1
 00111011101111100011=1   loss on: 1
-00000110100000001100=1   loss on: 1
 addition
 440+725=5611   loss on: 5611
-739+891=0361   loss on: 0361
 652+613=5621   loss on: 5621
-949+637=6851   loss on: 6851
 modular_addition
 43 + 47 = 90   loss on: 90
-38 + 93 = 34   loss on: 34
 46 + 66 = 15   loss on: 15
-45 + 55 = 3   loss on: 3
 associative_recall
 hFiGdInHaJlFmHeA=lF   loss on: F
-fPbBmOaEcGiDpEjH=mO   loss on: O
 pDkMaCbMfOcMjLhK=hK   loss on: K
-dLmIkJhAoDpBgDiE=pB   loss on: B
 induction
 mduiqshnprjtmduiqshnprjtmduiqshn   loss on: duiqshnprjtmduiqshn
-jzvbixlgkpdnramjzvbixlgkpdnramjz   loss on: zvbixlgkpdnramjz
 gloevmxjwzgloevmxjwzgloevmxjwzgl   loss on: loevmxjwzgloevmxjwzgl
-zwmcipxjsunfyazwmcipxjsunfyazwmc   loss on: wmcipxjsunfyazwmc
 dates
 22-Feb-99=1999-02-22   loss on: 1999-02-22
-25.12.1985=1985-12-25   loss on: 1985-12-25
 6-Sep-2037=2037-09-06   loss on: 2037-09-06
-13-Nov-25=2025-11-13   loss on: 2025-11-13
 preference
 比起打篮球,你更喜欢下棋=棋   loss on: 棋
-她喜欢骑车,但她更喜欢爬山=山   loss on: 山
 她喜欢读书,不过她更喜欢打羽毛球=羽   loss on: 羽
-你爱打羽毛球,但你更爱打网球=网   loss on: 网
 reference
 the laws changed the uncle , but their history should be just = laws   loss on: laws
-the uncle will never be perfect for the nun , but her future should be just = nun   loss on: nun
 the children will never be perfect for the brother , but his history is not certain = brother   loss on: brother
-the sister will never be perfect for the boy , but her future was soon forgotten = sister   loss on: sister
 echo
 44072564407256440725   loss on: 4407256440725
-73989187398918739891   loss on: 7398918739891
 96951939695193969519   loss on: 9695193969519
-56229975622997562299   loss on: 5622997562299
 )");
 }
 
@@ -410,6 +389,36 @@ TEST(TasksTest, TheShapeOfQuestionsIsKnownBeforeTheyAreMade) {
     }
   }
   EXPECT_GT(known, 20);
+}
+
+std::string mistakes(const DataOptions& options) {
+  std::string text;
+  for (const OptionMistake& mistake : find_mistakes(options)) {
+    text += mistake.key + " " + mistake.message + "\n";
+  }
+  return text;
+}
+
+DataOptions with_task(const std::string& task) {
+  DataOptions options;
+  options.task = task;
+  options.path = "a file";
+  options.alphabet = 16;
+  return options;
+}
+
+TEST(DataOptionsTest, TheDefaultsAreGoodForEveryTask) {
+  for (const std::string& task : task_names()) EXPECT_EQ(mistakes(with_task(task)), "") << task;
+}
+
+TEST(DataOptionsTest, OnlyTheKeysThatATaskReadsCount) {
+  DataOptions options = with_task("modular_addition");
+  options.alphabet = 1;
+  options.length = 0;
+  options.validation_examples = 0;
+  EXPECT_EQ(mistakes(options), "");
+  options.modulus = 1;
+  EXPECT_EQ(mistakes(options), "modulus must be 2 … 1000, not 1\n");
 }
 
 }  // namespace

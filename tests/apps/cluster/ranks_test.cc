@@ -5,13 +5,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
+#include <deque>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "apps/cluster/gradient_exchange.h"
 #include "apps/cluster/start_together.h"
 #include "apps/cluster/train_together.h"
-#include "tests/apps/cluster/thread_ranks.h"
 #include "tests/train/config/parsed.h"
 #include "tests/train/loop/observed_run.h"
 #include "train/folder/experiment.h"
@@ -21,6 +31,63 @@ namespace qkv {
 namespace {
 
 using testing::HasSubstr;
+
+// Ranks that are threads of one process: what needs no MPI is tested with them.
+class ThreadRanks {
+ public:
+  // Calls f(ranks) on each of `size` threads, and returns when all are through.
+  explicit ThreadRanks(int size) : size_(size) {}
+  void run(const std::function<void(Ranks&)>& f);
+
+  int64_t bytes_sent() const { return bytes_; }  // by all ranks
+
+ private:
+  class Rank;
+
+  int size_;
+  std::mutex mutex_;
+  std::condition_variable sent_changed_;
+  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> sent_;  // from, to
+  int64_t bytes_ = 0;
+};
+
+class ThreadRanks::Rank final : public Ranks {
+ public:
+  Rank(int rank, int size, ThreadRanks& all) : Ranks(rank, size), all_(all) {}
+
+  void exchange(const std::vector<Outgoing>& out, const std::vector<Incoming>& in) override {
+    std::unique_lock lock(all_.mutex_);
+    for (const auto& [to, bytes] : out) {
+      all_.sent_[{rank(), to}].emplace_back(bytes.begin(), bytes.end());
+      all_.bytes_ += std::ssize(bytes);
+    }
+    all_.sent_changed_.notify_all();
+    for (const auto& [from, bytes] : in) {
+      auto& queue = all_.sent_[{from, rank()}];
+      all_.sent_changed_.wait(lock, [&queue] { return !queue.empty(); });
+      if (queue.front().size() != bytes.size()) std::abort();
+      std::ranges::copy(queue.front(), bytes.begin());
+      queue.pop_front();
+    }
+  }
+
+  [[noreturn]] void abort(int) override { std::abort(); }
+  std::string host() const override { return "host"; }
+
+ private:
+  ThreadRanks& all_;
+};
+
+void ThreadRanks::run(const std::function<void(Ranks&)>& f) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < size_; ++i) {
+    threads.emplace_back([&, i] {
+      Rank rank(i, size_, *this);
+      f(rank);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
 
 // All that there is to know of a run after some steps.
 struct Outcome {
@@ -221,6 +288,51 @@ TEST(PatienceTest, IsANumberOfSecondsUpToADays) {
   for (const char* wrong : {"", "0", "-1", "86401", "inf", "nan", "soon", "5 s"}) {
     EXPECT_EQ(patience_for(wrong), -1) << wrong;
   }
+}
+
+using testing::ElementsAre;
+
+// The order in which a tree is added up, of which these subtrees are known, as a formula.
+std::string formula(ShardRange tree, const std::vector<std::pair<ShardRange, std::string>>& known) {
+  for (const auto& [subtree, sum] : known) {
+    if (subtree == tree) return sum;
+  }
+  if (tree.size() == 1) return known.empty() ? std::to_string(tree.begin) : "unknown";
+  return "(" + formula(tree.left(), known) + "+" + formula(tree.right(), known) + ")";
+}
+
+// The same of `ranks` processes that share the shards.
+std::string formula(int64_t shards, int64_t ranks) {
+  std::vector<std::pair<ShardRange, std::string>> known;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    for (const ShardRange tree : subtrees(shards, part_of(shards, rank, ranks))) {
+      known.emplace_back(tree, formula(tree, {}));
+    }
+  }
+  return formula({0, shards}, known);
+}
+
+TEST(ShardTreeTest, ATreeIsSplitInTheMiddle) {
+  EXPECT_EQ(formula(1, 1), "0");
+  EXPECT_EQ(formula(4, 1), "((0+1)+(2+3))");
+  EXPECT_EQ(formula(5, 1), "((0+1)+(2+(3+4)))");
+}
+
+TEST(ShardTreeTest, TheOrderOfSumsIsThatOfOneProcess) {
+  for (int64_t shards = 1; shards <= 20; ++shards) {
+    for (int64_t ranks = 2; ranks <= shards; ++ranks) {
+      EXPECT_EQ(formula(shards, ranks), formula(shards, 1)) << shards << " " << ranks;
+    }
+  }
+}
+
+TEST(ShardTreeTest, RanksThatArePowersOfTwoHaveOneSubtreeEach) {
+  for (const int64_t ranks : {1, 2, 4, 8}) {
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      EXPECT_EQ(subtrees(8, part_of(8, rank, ranks)).size(), 1u);
+    }
+  }
+  EXPECT_THAT(subtrees(8, {2, 5}), ElementsAre(ShardRange{2, 4}, ShardRange{4, 5}));
 }
 
 }  // namespace

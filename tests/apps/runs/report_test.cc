@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/command_line_fixture.h"
-#include "tests/data/images/image_bytes.h"
+#include "tests/data/images/image_files.h"
 #include "tests/html_check.h"
 
 namespace qkv {
@@ -135,6 +135,31 @@ TEST_F(ImageReportTest, PatchesShareTheAttentionOfEachLayer) {
     const double all = std::accumulate(weights.begin(), weights.end(), 0.);
     EXPECT_EQ(all > 4 - 1e-2, std::string(pool) == "mean") << all;
   }
+}
+
+// ./qkv plot: its files. What it says stands in tests/cli/transcripts.
+
+using testing::StartsWith;
+
+class PlotTest : public CommandLineFixture {};
+
+TEST_F(PlotTest, FilesNeedNothingElseAndReplaceNothingElse) {
+  const std::filesystem::path run = folder_ / "runs/<b>&\"'";
+  std::filesystem::create_directories(run);
+  write_bytes(run / "config.toml", kConfig);
+  write_bytes(run / "metrics.jsonl", "{\"step\":10,\"loss\":2.25}\n{\"step\":20,\"loss\":0.1}\n");
+  const ProcessResult result =
+      qkv({"plot", "runs/<b>&\"'", "--svg", "a.svg", "--out", "a.html", "--csv", "a.csv", "--log"});
+  expect_success(result);
+  EXPECT_THAT(result.output, HasSubstr("wrote a.svg\nwrote a.html\nwrote a.csv\n"));
+  const std::string svg = in("a.svg"), html = in("a.html");
+  EXPECT_THAT(svg, StartsWith("<svg xmlns=\"http://www.w3.org/2000/svg\" "));
+  EXPECT_EQ(first_wrong_tag(svg), "");
+  EXPECT_THAT(svg, Not(HasSubstr("var(")));
+  EXPECT_THAT(svg, HasSubstr("runs/&lt;b&gt;&amp;"));
+  EXPECT_EQ(first_wrong_tag(main_of(html)), "");
+  EXPECT_THAT(html, Not(HasSubstr("<b>")));
+  expect_success(qkv({"plot", "runs", "--svg", "a.svg"}));
 }
 
 }  // namespace

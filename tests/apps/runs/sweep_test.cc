@@ -1,6 +1,7 @@
 // ./qkv sweep: many runs, each with the bits of a single one.
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "apps/runs/sweep/sweep_plan.h"
 #include "tests/command_line_fixture.h"
 
 namespace qkv {
@@ -152,6 +154,23 @@ TEST_F(SweepTest, ATerminalSeesHowFarItIs) {
   expect_success(result);
   EXPECT_THAT(result.output, HasSubstr("\r\x1b[K"));
   EXPECT_THAT(result.output, HasSubstr("0 of 1 runs are finished, 1 trains"));
+}
+
+using testing::ElementsAre;
+
+TEST(ValuesOfListTest, ACommaInBracketsOrQuotesBelongsToTheValue) {
+  EXPECT_THAT(values_of_list("1,2"), ElementsAre("1", "2"));
+  EXPECT_THAT(values_of_list(""), ElementsAre(""));
+  EXPECT_THAT(values_of_list("[0.9,0.95],[1,[2,3]],4"),
+              ElementsAre("[0.9,0.95]", "[1,[2,3]]", "4"));
+  EXPECT_THAT(values_of_list(R"("a,b",'c,"d',e)"), ElementsAre(R"("a,b")", R"('c,"d')", "e"));
+  EXPECT_THAT(values_of_list(R"("a\",b",c)"), ElementsAre(R"("a\",b")", "c"))
+      << "an escaped quote ends nothing";
+  EXPECT_THAT(values_of_list(R"('a\',b)"), ElementsAre(R"('a\')", "b"))
+      << "between single quotes nothing is escaped";
+  EXPECT_THAT(values_of_list(R"( "a,b",c)"), ElementsAre(R"( "a,b")", "c"));
+  EXPECT_THAT(values_of_list(R"(a"b,c")"), ElementsAre(R"(a"b)", R"(c")"))
+      << "a value that does not begin with a quote has none";
 }
 
 }  // namespace

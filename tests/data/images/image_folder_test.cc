@@ -14,9 +14,7 @@
 #include "data/images/image_files.h"
 #include "data/show_data.h"
 #include "framework/kernels/parallel.h"
-#include "tests/data/images/image_bytes.h"
-#include "tests/data/images/images.h"
-#include "tests/data/images/raw_png.h"
+#include "tests/data/images/image_files.h"
 #include "tests/data/rows.h"
 #include "tests/temporary_folder.h"
 

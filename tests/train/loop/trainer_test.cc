@@ -237,25 +237,6 @@ TEST(TrainerTest, AStepInItsSteadyStateAsksForNoMemoryAndCreatesNoPrimitive) {
   }
 }
 
-TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnswer) {
-  Config config = tiny();
-  const auto dataset = make_data(config);
-  Trainer trainer(config, *dataset);
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(trainer.step().ok());
-  int64_t right = 0;
-  const int64_t examples = dataset->validation_size();
-  for (int64_t i = 0; i < examples; ++i) {
-    const Example example = dataset->validation_example(i);
-    right +=
-        generate(trainer.model(), example.prompt, std::ssize(example.answer), {.temperature = 0})
-            .value() == example.answer;
-  }
-  const Evaluation evaluation = *evaluate(trainer.model(), *dataset, Split::kValidation, 5);
-  EXPECT_EQ(evaluation.sequences, examples);
-  EXPECT_DOUBLE_EQ(evaluation.sequence_accuracy,
-                   static_cast<double>(right) / static_cast<double>(examples));
-}
-
 TEST(EvaluateTest, NeverTellsOfMoreExamplesThanThereAre) {
   const Config config = tiny();
   const auto dataset = make_data(config);
