@@ -27,8 +27,8 @@ void require_place_in_file(std::string_view line, int64_t lines) {
           "a mistake has its place", line);
 }
 
-}  // namespace
-
+// A config file. Where it is understood it reads back the same from its own TOML; otherwise every
+// mistake is one line with a place in the file.
 void fuzz_config(std::string_view input) {
   const absl::StatusOr<LoadedConfig> loaded = parse_config(input, "c.toml");
   if (loaded.ok()) return require_same_from_its_own_toml(*loaded);
@@ -38,7 +38,9 @@ void fuzz_config(std::string_view input) {
     require_place_in_file({line.data(), line.size()}, lines);
   }
 }
+const bool kConfigIsAdded = add_fuzz_target({"config", fuzz_config});
 
+// Up to three overrides as after --set, with a NUL between them.
 void fuzz_set(std::string_view input) {
   const std::vector<std::string> overrides =
       absl::StrSplit(std::string(input), absl::MaxSplits('\0', 2));
@@ -46,5 +48,7 @@ void fuzz_set(std::string_view input) {
   if (loaded.ok()) return require_same_from_its_own_toml(*loaded);
   require_good_message(loaded.status(), {"--set "});
 }
+const bool kSetIsAdded = add_fuzz_target({"set", fuzz_set});
 
+}  // namespace
 }  // namespace qkv

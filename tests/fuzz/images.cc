@@ -1,6 +1,7 @@
 #include <zlib.h>
 
 #include "data/images/decode_image.h"
+#include "data/images/idx.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
 
@@ -51,10 +52,44 @@ void check_image(const std::string& file) {
   }
 }
 
-}  // namespace
+// The file that holds `array` and no more.
+std::string file_of(const IdxArray& array) {
+  std::string file = {0, 0, 8, static_cast<char>(array.sizes.size())};
+  for (const int64_t size : array.sizes) {
+    for (const int shift : {24, 16, 8, 0}) file += static_cast<char>(size >> shift & 0xFF);
+  }
+  return file + array.bytes;
+}
 
+// Images as PNG and JPEG files; what begins the file and, in a PNG, the sums of its chunks are put
+// right before.
 void fuzz_png(std::string_view input) { check_image("\x89PNG\r\n\x1a\n" + with_sums(input)); }
+const bool kPngIsAdded = add_fuzz_target({"png", fuzz_png});
 
 void fuzz_jpeg(std::string_view input) { check_image("\xFF\xD8\xFF" + std::string(input)); }
+const bool kJpegIsAdded = add_fuzz_target({"jpeg", fuzz_jpeg});
 
+// Images and labels in MNIST's format, gzipped or not: what is understood is what the file says.
+void fuzz_idx(std::string_view input) {
+  constexpr size_t kMost = 1 << 20;  // of what is packed
+  for (const size_t dimensions : {1, 3}) {
+    const absl::StatusOr<IdxArray> array = parse_idx(input, dimensions);
+    if (!array.ok()) {
+      require_good_message(array.status(), {"is ", "its ", "holds "});
+      continue;
+    }
+    require(array->sizes.size() == dimensions, "an array has the dimensions that are asked for");
+    const std::string file = file_of(*array);
+    if (is_gzipped(input)) {
+      const absl::StatusOr<std::string> unpacked = gunzip(input, kMost);
+      require(unpacked.ok() && (*unpacked == file || unpacked->size() == kMost),
+              "an array is what was packed", file);
+    } else {
+      require(input == file, "an array is what the file says", file);
+    }
+  }
+}
+const bool kIdxIsAdded = add_fuzz_target({"idx", fuzz_idx});
+
+}  // namespace
 }  // namespace qkv

@@ -4,7 +4,6 @@
 
 #include "framework/io/files.h"
 #include "tests/fuzz/properties.h"
-#include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace qkv {
@@ -35,8 +34,7 @@ void require_good_cut(const ScratchFile& file, std::string_view input, int64_t l
           "a cut leaves no later step");
 }
 
-}  // namespace
-
+// A metrics.jsonl, read, and cut for a resume after one of its steps.
 void fuzz_metrics(std::string_view input) {
   static const ScratchFile file("metrics.jsonl");
   file.write(input);
@@ -51,5 +49,7 @@ void fuzz_metrics(std::string_view input) {
   }
   require_good_cut(file, input, last_step);
 }
+const bool kMetricsIsAdded = add_fuzz_target({"metrics", fuzz_metrics});
 
+}  // namespace
 }  // namespace qkv

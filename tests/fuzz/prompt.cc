@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdlib>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -45,8 +44,8 @@ void require_decodes_to_what_was_encoded(const Vocabulary& vocabulary, std::stri
           "a prompt is its tokens", decoded);
 }
 
-}  // namespace
-
+// A vocabulary and a prompt, with a NUL between them. What stands before the first of several NULs
+// is a token each; of one, the characters that are known.
 void fuzz_prompt(std::string_view input) {
   const std::string escaped = escape(input);
   require(is_one_printable_line(escaped), "what is escaped is one line", escaped);
@@ -59,5 +58,7 @@ void fuzz_prompt(std::string_view input) {
   if (!vocabulary.ok()) return require_good_message(vocabulary.status());
   require_decodes_to_what_was_encoded(*vocabulary, parts.back());
 }
+const bool kPromptIsAdded = add_fuzz_target({"prompt", fuzz_prompt});
 
+}  // namespace
 }  // namespace qkv

@@ -1,12 +1,17 @@
 #include "tests/fuzz/properties.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "data/show_data.h"
 #include "framework/core/text/utf8.h"
+#include "framework/io/files.h"
 
 namespace qkv {
 
@@ -45,6 +50,22 @@ void require_can_be_shown(const Dataset& dataset) {
     require(is_one_printable_line({line.data(), line.size()}), "an example is one line",
             std::string(line));
   }
+}
+
+ScratchFile::ScratchFile(const std::string& name) {
+  const std::string memory = "/dev/shm";
+  const std::string folder = ::access(memory.c_str(), W_OK) == 0
+                                 ? memory
+                                 : std::filesystem::temp_directory_path().string();
+  path_ = absl::StrCat(folder, "/qkv-fuzz-", ::getpid(), "-", name);
+}
+
+ScratchFile::~ScratchFile() { ::unlink(path_.c_str()); }
+
+void ScratchFile::write(std::string_view bytes) const {
+  const FileDescriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  require(file.is_open() && ::write(file.get(), bytes.data(), bytes.size()) == std::ssize(bytes),
+          "the scratch file can be written", path_);
 }
 
 }  // namespace qkv

@@ -24,4 +24,19 @@ void require_good_message(const absl::Status& status, const std::vector<std::str
 // What is shown of a data set and its examples.
 void require_can_be_shown(const Dataset& dataset);
 
+// A path in memory (/dev/shm) where there is one, for functions that read a file. Gone when the
+// program ends.
+class ScratchFile {
+ public:
+  explicit ScratchFile(const std::string& name);
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  void write(std::string_view bytes) const;
+
+ private:
+  std::string path_;
+};
+
 }  // namespace qkv

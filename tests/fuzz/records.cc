@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "tests/fuzz/properties.h"
-#include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace qkv {
@@ -101,8 +100,7 @@ void require_good_dataset(const std::string& task, DataForm form, const ScratchF
   require_can_be_shown(d);
 }
 
-}  // namespace
-
+// A CSV file: what is read reads back from the same fields in quotes. Records of the other formats.
 void fuzz_csv(std::string_view input) {
   int64_t read = 0;
   const NextLine next = lines_in(input, read);
@@ -119,6 +117,7 @@ void fuzz_csv(std::string_view input) {
                        absl::StrCat("b,c,a\n", std::string(input)));
   require_good_records("a.csv", {.question = "a", .answer = "b"}, input);
 }
+const bool kCsvIsAdded = add_fuzz_target({"csv", fuzz_csv});
 
 void fuzz_records(std::string_view input) {
   for (const bool needed : {true, false}) {
@@ -127,16 +126,21 @@ void fuzz_records(std::string_view input) {
     }
   }
 }
+const bool kRecordsIsAdded = add_fuzz_target({"records", fuzz_records});
 
+// Files of the tasks "pairs" and "classes": a question is on one side of the two.
 void fuzz_pairs(std::string_view input) {
   static const ScratchFile file("pairs.tsv");
   require_good_dataset(
       "pairs", input.size() % 3 == 0 ? DataForm::kSourceTarget : DataForm::kSequence, file, input);
 }
+const bool kPairsIsAdded = add_fuzz_target({"pairs", fuzz_pairs});
 
 void fuzz_classes(std::string_view input) {
   static const ScratchFile file("classes.tsv");
   require_good_dataset("classes", DataForm::kClass, file, input);
 }
+const bool kClassesIsAdded = add_fuzz_target({"classes", fuzz_classes});
 
+}  // namespace
 }  // namespace qkv

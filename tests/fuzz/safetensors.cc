@@ -1,11 +1,8 @@
 #include "framework/io/safetensors.h"
 
-#include <cstring>
-
 #include "framework/io/files.h"
 #include "framework/io/safetensors_header.h"
 #include "tests/fuzz/properties.h"
-#include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/targets.h"
 #include "train/folder/checkpoint.h"
 
@@ -45,8 +42,7 @@ std::string file_of(std::string_view input) {
   return bytes;
 }
 
-}  // namespace
-
+// The JSON of a safetensors file: what is understood reads back the same once it is written.
 void fuzz_safetensors_header(std::string_view input) {
   const absl::StatusOr<TensorFileHeader> header = parse_safetensors_header(input);
   if (!header.ok()) return require_good_message(header.status());
@@ -57,7 +53,11 @@ void fuzz_safetensors_header(std::string_view input) {
   require(again->metadata == header->metadata && same(again->tensors, header->tensors),
           "a header is the same when read again", *json);
 }
+const bool kSafetensorsHeaderIsAdded =
+    add_fuzz_target({"safetensors_header", fuzz_safetensors_header});
 
+// A whole safetensors file, as tensors and as a checkpoint. An input that begins with { is JSON up
+// to its first NUL, then data: the header's length is put before it.
 void fuzz_safetensors_body(std::string_view input) {
   static const ScratchFile file("safetensors");
   file.write(file_of(input));
@@ -76,5 +76,7 @@ void fuzz_safetensors_body(std::string_view input) {
   const absl::StatusOr<Model> model = restore_model(file.path(), *checkpoint);
   if (!model.ok()) require_good_message(model.status(), {start});
 }
+const bool kSafetensorsBodyIsAdded = add_fuzz_target({"safetensors_body", fuzz_safetensors_body});
 
+}  // namespace
 }  // namespace qkv

@@ -11,7 +11,6 @@
 #include "data/text/token_store.h"
 #include "framework/io/safetensors_checksums.h"
 #include "tests/fuzz/properties.h"
-#include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace qkv {
@@ -67,8 +66,7 @@ void require_sound(const std::optional<TextTokens>& text) {
           "the tokens for training are some of all");
 }
 
-}  // namespace
-
+// Files of the tasks "text" and "lines": both parts of the data set are what the file says.
 void fuzz_text(std::string_view input) {
   static const ScratchFile file("text.txt");
   file.write(input);
@@ -104,7 +102,10 @@ void fuzz_text(std::string_view input) {
   }
   require_can_be_shown(*dataset);
 }
+const bool kTextIsAdded = add_fuzz_target({"text", fuzz_text});
 
+// A file of the cache of tokens: JSON up to the first NUL, then tokens, around which all checksums
+// are put right. What is no file of the cache is none.
 void fuzz_cached_text(std::string_view input) {
   static const ScratchFile file("text.tokens");
   const std::string &path = file.path(), key = "k";
@@ -134,6 +135,7 @@ void fuzz_cached_text(std::string_view input) {
               std::equal(tokens.begin(), tokens.end(), bytes.begin()),
           "tokens are those of the file");
 }
+const bool kCachedTextIsAdded = add_fuzz_target({"cached_text", fuzz_cached_text});
 
 void fuzz_lines(std::string_view input) {
   static const ScratchFile file("lines.txt");
@@ -168,5 +170,7 @@ void fuzz_lines(std::string_view input) {
   require(training_lines == training.size(), "training has the lines of its side");
   require_can_be_shown(*dataset);
 }
+const bool kLinesIsAdded = add_fuzz_target({"lines", fuzz_lines});
 
+}  // namespace
 }  // namespace qkv

@@ -17,8 +17,8 @@ void require_safe_cut(const Vocabulary& vocabulary, std::string_view text, size_
           std::string(text));
 }
 
-}  // namespace
-
+// A text: parts of it make the same vocabulary and the same tokens as the whole, which says what
+// the text says. The first two bytes say where it is cut, and which tokens are learned.
 void fuzz_tokens(std::string_view input) {
   if (input.size() < 2) return;
   const size_t read = std::min<size_t>(static_cast<unsigned char>(input[0]), input.size() - 1);
@@ -42,7 +42,10 @@ void fuzz_tokens(std::string_view input) {
   require(*vocabulary_of_tokenizer(tokenizer_json(*vocabulary)) == *vocabulary,
           "a tokenizer reads back");
 }
+const bool kTokensIsAdded = add_fuzz_target({"tokens", fuzz_tokens});
 
+// A tokenizer.json: what is understood is written the same, and encodes every text unless its
+// tokens are a list.
 void fuzz_tokenizer(std::string_view input) {
   const absl::StatusOr<Vocabulary> vocabulary = vocabulary_of_tokenizer(input);
   if (!vocabulary.ok()) return require_good_message(vocabulary.status());
@@ -55,5 +58,7 @@ void fuzz_tokenizer(std::string_view input) {
   const std::string decoded = vocabulary->decode(*vocabulary->encode(text));
   require(vocabulary->unknown().has_value() || decoded == text, "a text is its tokens", decoded);
 }
+const bool kTokenizerIsAdded = add_fuzz_target({"tokenizer", fuzz_tokenizer});
 
+}  // namespace
 }  // namespace qkv
