@@ -1,4 +1,4 @@
-// ./qkv lab: the list, one of them, all of them, and what it refuses.
+// ./qkv lab: the list, one of them, all of them. What it refuses stands in tests/cli/transcripts.
 
 #include <gmock/gmock.h>
 
@@ -35,12 +35,6 @@ class LabVerbTest : public CommandLineFixture {
                                               "1",   "--runs",        "runs"};
 };
 
-TEST_F(LabVerbTest, AloneItListsThem) {
-  const ProcessResult result = qkv({"lab"});
-  expect_success(result);
-  EXPECT_NE(result.output.find("scaling"), std::string::npos);
-}
-
 TEST_F(LabVerbTest, OnePrintsItsVerdictAndWritesAPageAndJson) {
   const ProcessResult result = qkv({"lab", "scaling", "--d", "4,16", "--seeds=9", "--out",
                                     "page.html", "--json", "report.json"});
@@ -49,45 +43,6 @@ TEST_F(LabVerbTest, OnePrintsItsVerdictAndWritesAPageAndJson) {
             std::string::npos);
   EXPECT_EQ(in("page.html").find("<!doctype html>"), 0u);
   EXPECT_EQ(json::parse(in("report.json"))["options"]["d"], "4,16");
-}
-
-TEST_F(LabVerbTest, AControlSaysThatItIsOne) {
-  const ProcessResult result = qkv({"lab", "scaling", "--control", "--d", "1,256"});
-  expect_success(result);
-  EXPECT_NE(result.output.find("CONTROL: "), std::string::npos);
-  EXPECT_NE(result.output.find("Verdict: does not hold"), std::string::npos);
-}
-
-TEST_F(LabVerbTest, WhatIsWrittenWrongIsSaid) {
-  EXPECT_EQ(qkv({"lab", "scalng"}).errors,
-            "error: there is no lab \"scalng\"; did you mean \"scaling\"?\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--steps", "3"}).errors,
-            "error: the lab scaling does not take --steps; it takes --d, --n, --seeds\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--d=x"}).errors,
-            "error: --d takes 2 to 12 whole numbers from 1 to 4096, in ascending order, separated "
-            "by commas, not \"x\"\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--notes", "x"}).errors, "error: --notes needs --all\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors,
-            "error: --all and NAME exclude each other: --all runs every lab\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--out", "none/page.html"}).exit_status, 2);
-}
-
-TEST_F(LabVerbTest, WithoutANameNothingIsAskedOfIt) {
-  for (const char* const option : {"--control", "--out=x", "--json=x", "--runs=x", "--d=3"}) {
-    const std::string name = std::string(option).substr(0, std::string(option).find('='));
-    expect_error(qkv({"lab", option}), 2,
-                 name + " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs");
-  }
-}
-
-TEST_F(LabVerbTest, WhatCannotBeWrittenIsSaidBeforeItRuns) {
-  const std::string missing = "cannot write none/x: No such file or directory";
-  expect_error(qkv({"lab", "--all", "--notes", "none/x"}), 2, missing);
-  expect_error(qkv({"lab", "scaling", "--out", "none/x"}), 2, missing);
-  expect_error(qkv({"lab", "scaling", "--json", "none/x"}), 2, missing);
-  expect_error(qkv({"lab", "scaling", "--json", "."}), 2, "cannot write .: Is a directory");
-  expect_error(qkv({"lab", "--all", "--seeds", "0.2"}), 2,
-               "the lab similarity: --seeds takes one whole number from 1 to 100, not \"0.2\"");
 }
 
 TEST_F(LabVerbTest, HelpKeepsToEightyColumnsAndSaysWhatEachOptionMayBe) {
@@ -115,8 +70,6 @@ TEST_F(LabVerbTest, SpeaksChineseWhereItIsAsked) {
   EXPECT_THAT(in("page.html"), HasSubstr("<html lang=\"zh-CN\""));
   EXPECT_THAT(qkv({"lab", "scaling", "--lang", "zh", "--help"}).output, HasSubstr("个整数"));
   EXPECT_THAT(qkv({"lab", "--lang", "zh", "--help"}).output, HasSubstr("列出全部实验"));
-  EXPECT_EQ(qkv({"lab", "scaling", "--lang", "cn"}).errors,
-            "error: --lang: there is no \"cn\"; there are en, zh\n");
   EXPECT_EQ(qkv({"lab", "--lang", "fr", "--help"}).exit_status, 2);
 }
 
@@ -135,26 +88,6 @@ TEST_F(LabVerbTest, ANoteOfOnesOwnHasTheVerdictsBesideItsSentences) {
   };
   EXPECT_EQ(links("similarity.html#angle"), 2 * links("similarity.html#related"));
   EXPECT_THAT(in("pages/similarity.html"), HasSubstr("<h1>similarity</h1>"));
-}
-
-TEST_F(LabVerbTest, ANoteOfOnesOwnIsReadBeforeALabRuns) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"One.\nTwo. {lab: scalng}",
-       "my.md:2: there is no lab \"scalng\"; did you mean \"scaling\"?"},
-      {"One. {lab: scaling.varience}",
-       "my.md:1: the lab scaling has no section \"varience\"; did you mean \"scaling.variance\"?"},
-      {"\n- {lab: scaling}", "my.md:2: no sentence stands before the mark {lab: scaling}"},
-      {"One. {lab: scaling", "my.md:1: a mark has no }"},
-      {"One.\nTw\xff. {lab: scaling}", "my.md:2: the note is not in UTF-8"},
-      {"One.", "my.md: no sentence has a mark, such as {lab: scaling}"}};
-  for (const auto& [note, error] : cases) {
-    write_bytes(folder_ / "my.md", note);
-    expect_error(qkv({"lab", "--note", "my.md", "--out", "pages"}), 2, error);
-    EXPECT_FALSE(fs::exists(folder_ / "pages"));
-  }
-  expect_error(qkv({"lab", "--note", "none.md", "--out", "pages"}), 2,
-               "cannot read none.md: No such file or directory");
-  expect_error(qkv({"lab", "--note", "my.md"}), 2, "--note needs --out");
 }
 
 TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {
