@@ -21,7 +21,7 @@ from urllib.parse import parse_qs
 import browser
 import engine
 from page import Page
-from report import expect, expect_equal, is_near
+from report import Skipped, expect, expect_equal, is_near
 
 sys.path.insert(0, str(engine.ROOT / "tests/docs"))
 from course import lessons_of  # noqa: E402
@@ -113,25 +113,9 @@ def test_the_exercises_of_the_walk_have_these_answers():
     expect("row sum" in browser.script("return document.querySelector('aside .verdict').textContent"), "without the row sum")
 
 
-# What the tests want of node is small: tests/apps/lesson/browser/node/ has it.
-UNIT_PAGE = """<!doctype html><script type="importmap">{"imports": {
-  "node:assert/strict": "/tests/apps/lesson/browser/node/assert.js", "node:fs": "/tests/apps/lesson/browser/node/test.js",
-  "node:test": "/tests/apps/lesson/browser/node/test.js"}}</script>"""
-
-
 class Files(http.server.SimpleHTTPRequestHandler):
     extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript",
                       ".js": "text/javascript"}
-
-    def do_GET(self):
-        if self.path == "/units":
-            body = UNIT_PAGE.encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(body)
-        else:
-            super().do_GET()
 
     def log_message(self, *_):
         pass
@@ -139,7 +123,7 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder):
-    """An address under which the browser finds the files of a folder, and at /units a page for tests of modules."""
+    """An address under which the browser finds the files of a folder."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -148,19 +132,12 @@ def served(folder):
         server.shutdown()
 
 
-def test_the_modules_pass_their_own_tests_in_the_browser():
-    """tests/apps/lesson/page/*.test.mjs, which node --test runs as well."""
-    with served(engine.ROOT) as address:
-        for file in sorted(engine.ROOT.glob("tests/apps/lesson/page/*.test.mjs")):
-            browser.driver().get(f"{address}/units")
-            run_tests = """
-                Promise.all([import(arguments[0]), import("/tests/apps/lesson/browser/node/test.js")])
-                    .then(([, { finished }]) => finished())
-                    .then(done, (error) => done({ count: 0, failures: [String(error.stack ?? error)] }));"""
-            found = browser.wait_for(run_tests, f"/tests/apps/lesson/page/{file.name}")
-            expect(found["count"] > 0, f"{file.name}: no test ran")
-            for failure in found["failures"]:
-                expect(False, f"{file.name}: {failure}")
+def test_the_modules_pass_their_own_tests():
+    if not shutil.which("node"):
+        raise Skipped("there is no node (Debian: nodejs)")
+    files = sorted(engine.ROOT.glob("tests/apps/lesson/page/*.test.mjs"))
+    done = subprocess.run(["node", "--test", *files], capture_output=True, text=True)
+    expect_equal(done.returncode, 0, done.stdout)
 
 
 FENCE = re.compile(r"`apps/lesson/page/([\w/.]+)`[^`]*?:\n\n```js\n(.*?)```", re.S)

@@ -22,7 +22,7 @@ class Made {
   }
 }
 const make = (_, tag) => new Made(tag);
-globalThis.document ??= { createElement: (tag) => make("", tag), createElementNS: make };
+globalThis.document = { createElement: (tag) => make("", tag), createElementNS: make };
 
 // <mi>, <mn> and <mo> as their texts, rows in parentheses: "msub(x i)".
 function shapeOf(made) {
