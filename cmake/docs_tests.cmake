@@ -10,7 +10,7 @@ add_test(NAME Architecture.SizesOnlyFall
 add_test(NAME Course.IsTheSameInBothLanguages COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py texts)
 if(NOT QKV_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
   add_test(NAME Docs.CommandsPrintWhatThePagesShow COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/blocks_test.py)
-  add_test(NAME Stories.RunAsTheyAreWritten COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/stories_test.py)
+  add_test(NAME Stories.RunAsTheyAreWritten COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py stories)
   set(run_commands Docs.CommandsPrintWhatThePagesShow Stories.RunAsTheyAreWritten)
   foreach(lesson RANGE 1 10)
     add_test(NAME Course.Lesson${lesson} COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py ${lesson})

@@ -1,17 +1,18 @@
-"""The lessons of docs/course.md, as a teacher gives them.
+"""The lessons of docs/course.md, as a teacher gives them, and the stories of docs/stories.md.
 
   course_test.py N        every command of lesson N, with what the text promises of it; and every number that it states
   course_test.py texts    the two languages have the same lessons, the same test, and the same walk of docs/teaching.md
+  course_test.py stories  the stories, step by step, as they are written there
 """
 
 import re
 import sys
 
 from classroom import complaints_about, has_ladder
-from commands import ROOT
+from commands import ROOT, Command, steps_of
 from course import CHINESE, PARTS, half_unit, is_right, lessons_of, questions_of
 
-LESSONS, MINUTES, QUESTIONS = 10, 40, 20
+LESSONS, MINUTES, QUESTIONS, STORIES = 10, 40, 20, 3
 complaints = []
 
 
@@ -84,9 +85,21 @@ def compare_walks() -> None:
         expect(in_english == in_chinese, f"the walk in English and in Chinese:\n  {in_english}\n  {in_chinese}")
 
 
+def run_stories() -> None:
+    parts = re.split(r"^## (.*)$", (ROOT / "docs/stories.md").read_text(encoding="utf-8"), flags=re.M)
+    expect(len(parts) // 2 == STORIES, f"there are {len(parts) // 2} stories, not {STORIES}")
+    for title, story in zip(parts[1::2], parts[2::2]):
+        steps = steps_of(story)
+        promises = sum(isinstance(each, Command) and bool(each.promised) for each in steps)
+        expect(promises >= 2, f"{title}: it promises nothing")
+        complaints.extend(f"{title}: {each}" for each in complaints_about(steps))
+
+
 def main(argument: str) -> int:
     try:
-        if argument == "texts":
+        if argument == "stories":
+            run_stories()
+        elif argument == "texts":
             compare_texts()
             compare_tests()
             compare_walks()

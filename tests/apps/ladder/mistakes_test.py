@@ -1,4 +1,5 @@
-"""The engine's answers are right, the formulas are the engine's, and what is planted into a solution is found by its name."""
+"""The engine's answers are right, the formulas are the engine's, what is planted into a solution is found by its name, and
+each rung lowers the loss of the same text; the last one ends where ./qkv train does."""
 
 import os
 import unittest
@@ -10,6 +11,7 @@ import numpy as np
 import qkv
 
 import formulas
+import training
 from check import check
 from ladder import Texts, all_planted
 from mistakes import MISTAKES
@@ -109,6 +111,21 @@ class MistakesTest(LadderTest):
         print(f"{len(kinds)} planted, {100 * share:.1f} % of them with more than \"is wrong\"")
         self.assertGreater(len(kinds), 0.95 * len(jobs))
         self.assertGreater(share, 0.8)
+
+
+class TrainingTest(LadderTest):
+    def test_each_rung_lowers_the_loss_and_the_last_is_that_of_the_engine(self):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            trained = list(pool.map(lambda rung: training.climb(rung, SOLUTIONS), RUNGS))
+        losses = [each["loss"] for each in trained]
+        print(", ".join(f"{loss:.4f}" for loss in losses))
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        of_engine = training.of_engine()
+        self.assertLess(abs(losses[-1] - of_engine), 0.01 * of_engine)
+        text = (training.CONFIG.parent / "sentences.tsv").read_text(encoding="utf-8")
+        known = [sum(word in text.split() for word in each["sample"].split()[1:-1]) for each in trained]
+        self.assertLess(known[0], 3)
+        self.assertGreater(known[-1], 5)
 
 
 if __name__ == "__main__":
