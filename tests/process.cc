@@ -12,7 +12,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdlib>
 
 namespace qkv {
 namespace {
