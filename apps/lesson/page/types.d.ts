@@ -119,7 +119,7 @@ interface AttentionOps {
 interface Settings {
   causal?: boolean;
   window?: number;
-  scale?: boolean | number;
+  scale?: boolean;
   bias?: boolean;
   residual?: boolean;
 }
@@ -178,37 +178,4 @@ interface Mistake {
 interface Move {
   parameters: Map<string, Tensor>;
   fall: number;
-}
-
-interface MatrixCell {
-  key: string;
-  row: number;
-  column: number;
-}
-
-// Where one stands, as the address has it.
-interface State {
-  layer: string;
-  head: number;
-  step: string;
-  cell: MatrixCell | null;
-  zoom: string;
-  settings?: Settings;
-  edits?: Edit[];
-  exercise?: MatrixCell | null;
-  break?: string | null;
-  form?: string | null;
-  lang?: string;
-  theme?: string;
-  style?: string;
-  at?: string;
-  slide?: string | null;
-  scene?: string | null;
-  learn?: string | null;
-  case?: string | null;
-  guess?: string | null;
-  trail?: string | null;
-  prompt?: string | null;
-  rate?: string | null;
-  pairs?: string | null;
 }

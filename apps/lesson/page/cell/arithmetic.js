@@ -1,6 +1,6 @@
 // The arithmetic of a cell as a line: with names, or with the numbers put in. Long sums begin with their
 // largest terms, are folded, and open on demand; each operand leads to its cell.
-import { buttonElement } from "../frame/elements.js";
+import { buttonElement, operandElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
@@ -25,17 +25,10 @@ export function arithmeticLine(app, expression, mode, chosen = (value, index) =>
     const number = lesson.tape.number(value, index);
     const isHidden = lesson.isHidden(value, index);
     const shown = isHidden ? "?" : numberText(number);
-    return buttonElement(mode === "names" ? name : shown, () => chosen(value, index), {
-      class: "operand",
+    return operandElement(app, mode === "names" ? name : shown, [{ value, index }], () => chosen(value, index), {
       title: `${name} = ${isHidden ? "?" : fullNumber(number)}`,
       "data-value": value,
       "data-index": index,
-      on: {
-        pointerenter: () => app.point([{ value, index }]),
-        pointerleave: () => app.point(null),
-        focus: () => app.point([{ value, index }]),
-        blur: () => app.point(null),
-      },
     });
   };
 

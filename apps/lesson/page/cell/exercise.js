@@ -47,6 +47,11 @@ function nextExercise(app, key) {
   return [" ", element("a", { href: app.addressOf(state), text: say("exercise.next") })];
 }
 
+export const headingOf = (matrix, row, column) => [
+  element("h2", { id: "cell-name", text: matrix.name(row, column) }),
+  element("p", { class: "place", text: matrix.place(row, column) }),
+];
+
 export function exercisePanel(app, matrix, row, column, expression) {
   const { lesson } = app;
   const number = matrix.number(row, column);
@@ -71,8 +76,7 @@ export function exercisePanel(app, matrix, row, column, expression) {
     if (isRight) verdict.append(...nextExercise(app, matrix.key));
   };
   return [
-    element("header", {}, element("h2", { id: "cell-name", text: matrix.name(row, column) })),
-    element("p", { class: "place", text: matrix.place(row, column) }),
+    element("header", {}, headingOf(matrix, row, column)),
     element("p", { text: say("exercise.task") }),
     progress(lesson, matrix.key),
     element(

@@ -1,5 +1,5 @@
 // Which cells read the chosen one: by matrix, whole rows and columns in one name.
-import { buttonElement, sectionElement } from "../frame/elements.js";
+import { operandElement, sectionElement } from "../frame/elements.js";
 import { element } from "../../../report/page/dom.js";
 import { say } from "../texts/say.js";
 
@@ -25,11 +25,9 @@ export function feedsOf(app, fed) {
 
 function buttonOf(app, name, cells) {
   const [{ value, index }] = cells;
-  return buttonElement(`${name}[${subscriptOf(cells)}]${headsOf(cells)}`, () => app.goToCell(value, index), {
-    class: "operand",
-    title: say("feeds.cells", { count: cells.length }),
-    on: { pointerenter: () => app.point(cells), pointerleave: () => app.point(null) },
-  });
+  const title = say("feeds.cells", { count: cells.length });
+  const text = `${name}[${subscriptOf(cells)}]${headsOf(cells)}`;
+  return operandElement(app, text, cells, () => app.goToCell(value, index), { title });
 }
 
 // Where more than one head reads it.

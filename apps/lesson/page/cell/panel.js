@@ -4,7 +4,7 @@ import { differenceCheck } from "./difference_check.js";
 import { element } from "../../../report/page/dom.js";
 import { sectionElement } from "../frame/elements.js";
 import { editorOf } from "./editor.js";
-import { exercisePanel } from "./exercise.js";
+import { exercisePanel, headingOf } from "./exercise.js";
 import { Expression } from "../ops/expression.js";
 import { feedsOf } from "./feeds.js";
 import { symbolText } from "../lesson/symbols.js";
@@ -48,10 +48,11 @@ export class CellPanel {
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
     const way = wayBack(lesson, matrix);
     const derivative = matrix.number(row, column);
+    const number = element("output", { class: "number", text: matrix.text(row, column) });
     const check = way && differenceCheck(this.app, this.idle, { ...way, index, derivative });
     this.root.replaceChildren(
       ...[
-        this.heading(matrix, row, column),
+        element("header", {}, headingOf(matrix, row, column), number),
         this.arithmetic(matrix, expression, row, column),
         reasonSection(lesson, matrix, row, column),
         pictureSection(this.app, matrix, row),
@@ -61,16 +62,6 @@ export class CellPanel {
       ].filter(Boolean),
     );
     return { chosen: cell, lit: Expression.cellsOf(expression), fed };
-  }
-
-  heading(matrix, row, column) {
-    return element(
-      "header",
-      {},
-      element("h2", { id: "cell-name", text: matrix.name(row, column) }),
-      element("p", { class: "place", text: matrix.place(row, column) }),
-      element("output", { class: "number", text: matrix.text(row, column) }),
-    );
   }
 
   // What is for who asks: the number as a double, the arithmetic of doubles, and the name on the tape.

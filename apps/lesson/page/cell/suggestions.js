@@ -11,8 +11,7 @@ const tellingReasons = ["masked", "hidden", "one_key", "key_bias", "saturated", 
 
 export function suggestions(app) {
   const { lesson } = app;
-  const all = lesson.matrices().flatMap(({ forward, backward }) => [forward, backward]);
-  const matrices = all.filter((matrix) => matrix && !matrix.derived && sizeOfGrid(matrix) <= mostCells);
+  const matrices = lesson.allMatrices().filter((matrix) => !matrix.derived && sizeOfGrid(matrix) <= mostCells);
   const gradients = matrices.filter(({ isGradient }) => isGradient);
   const results = matrices.filter(({ isGradient }) => !isGradient).reverse();
   const found = [
@@ -30,8 +29,7 @@ export function suggestions(app) {
 
 // A cell made of several others: of the result of the step, or of a gradient.
 export function tellingCellOf(lesson, isBack) {
-  const all = lesson.matrices().flatMap(({ forward, backward }) => [forward, backward]);
-  const matrices = all.filter((matrix) => matrix && !matrix.derived && matrix.isGradient === isBack);
+  const matrices = lesson.allMatrices().filter((matrix) => !matrix.derived && matrix.isGradient === isBack);
   return largestCell(isBack ? matrices : matrices.reverse(), (at) => isMade(lesson, at));
 }
 

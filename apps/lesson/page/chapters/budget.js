@@ -5,6 +5,7 @@
 import { foldedDrawing } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
+import { signed } from "./opening/bars.js";
 import { say } from "../texts/say.js";
 
 const budgetSize = { width: 520, height: 116, top: 14, bottom: 46 };
@@ -93,5 +94,3 @@ function pieceOf({ share, wish, change, name }, { from, to, y, average }) {
     text("share", budgetSize.height - 3, shortNumber(share)),
   ];
 }
-
-const signed = (number) => (number > 0 ? `+${shortNumber(number)}` : shortNumber(number));

@@ -57,15 +57,10 @@ function evidence(lesson) {
   const guessed = mistakes.find(({ id }) => id === state.guess);
   if (!guessed) return "";
   const [now, then] = [tape, guessed.plant(rightTape, state.layer)].map((wrong) => comparerOf(rightTape, wrong));
-  for (const step of lesson.chapters.steps) {
-    for (const { backward } of lesson.matrices(step)) {
-      if (!backward || backward.derived) continue;
-      const [isRight, wouldBeRight] = [now(backward.value).isRight, then(backward.value).isRight];
-      const name = symbolText(backward.symbol);
-      if (isRight !== wouldBeRight) return say(isRight ? "case.is_right" : "case.is_wrong", { name });
-    }
-  }
-  return say("case.no");
+  const isTelling = ({ value }) => now(value).isRight !== then(value).isRight;
+  const telling = lesson.shownGradients().find(isTelling);
+  if (!telling) return say("case.no");
+  return say(now(telling.value).isRight ? "case.is_right" : "case.is_wrong", { name: symbolText(telling.symbol) });
 }
 
 // The right formula, with what was forgotten struck out.

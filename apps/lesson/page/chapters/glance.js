@@ -77,13 +77,26 @@ function layerRow(app, path, largest) {
   const weights = anatomy.at(`${path}.weights`);
   const [, heads] = anatomy.shape(weights);
   const tiles = Array.from({ length: heads }, (_, head) => tile(app, { path, weights, head, largest }));
-  return element(
+  return rowOfTiles(path, tiles, { class: path === state.layer ? "focus" : null });
+}
+
+export const rowOfTiles = (path, tiles, looks = {}) =>
+  element(
     "section",
     { class: "layer-row", "aria-label": layerName(path) },
-    element("h3", { text: layerName(path), class: path === state.layer ? "focus" : null }),
+    element("h3", { text: layerName(path), ...looks }),
     element("div", { class: "tiles" }, tiles),
   );
-}
+
+// What is shown of a head; with an address, a link, which says of what layer.
+export const tileElement = (head, children, { href = null, path = "" } = {}) =>
+  element(
+    href ? "a" : "div",
+    { class: "tile", href },
+    path ? element("span", { class: "unseen", text: layerName(path) }) : null,
+    element("span", { class: "tile-name", text: `${say("head.title")} ${head}` }),
+    children,
+  );
 
 function tile(app, { path, weights, head, largest }) {
   const { lesson, colours } = app;
@@ -96,22 +109,14 @@ function tile(app, { path, weights, head, largest }) {
   const facts = [`${say("page.entropy")} ${shortNumber(meanEntropy(shares, rows))}`];
   if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
   const isExplained = lesson.layers.includes(path);
-  return element(
-    isExplained ? "a" : "div",
-    {
-      class: "tile",
-      href: isExplained ? app.addressOf({ layer: path, head, step: "softmax", cell: null }) : null,
-    },
-    element("span", { class: "unseen", text: layerName(path) }),
-    element("span", { class: "tile-name", text: `${say("head.title")} ${head}` }),
-    element(
-      "span",
-      { class: "pair-of-maps" },
-      smallMap(shares, rows, columns, { colours, hue: "share", largest }),
-      back ? smallMap(back.map((x) => -x), rows, columns, { colours, hue: "signed" }) : null,
-    ),
-    element("span", { class: "facts", text: facts.join("  ") }),
+  const href = isExplained ? app.addressOf({ layer: path, head, step: "softmax", cell: null }) : null;
+  const maps = element(
+    "span",
+    { class: "pair-of-maps" },
+    smallMap(shares, rows, columns, { colours, hue: "share", largest }),
+    back ? smallMap(back.map((x) => -x), rows, columns, { colours, hue: "signed" }) : null,
   );
+  return tileElement(head, [maps, element("span", { class: "facts", text: facts.join("  ") })], { href, path });
 }
 
 function normOf(data) {

@@ -45,17 +45,17 @@ function ledgerOf(anatomy, { x, symbol, rowNames, readers, sum = undefined }) {
   const shares = [...parts.map(({ gradientPart }) => gradientPart), ...residual];
   if (shares.length < 2 || shares.length !== addends.length) return null;
   const stream = residual.length > 0 ? [sequencePart("R", sum, rowNames)] : [];
-  return {
-    layout: {
-      kind: "stack",
-      parts: [...ofQuantity("stream", [sequencePart(symbol, x, rowNames)]), ...parts, ...ofQuantity("stream", stream)],
-    },
-    shares,
-    total: gradient,
-    backward: [`d${symbol} = ${shares.map((share) => share.symbol).join(" + ")}`],
-    invariants: ["sum_of_paths"],
-  };
+  const shown = [...ofQuantity("stream", [sequencePart(symbol, x, rowNames)]), ...parts, ...ofQuantity("stream", stream)];
+  return ledgerShown(symbol, gradient, shares, shown);
 }
+
+const ledgerShown = (symbol, total, shares, parts) => ({
+  layout: { kind: "stack", parts },
+  shares,
+  total,
+  backward: [`d${symbol} = ${shares.map((share) => share.symbol).join(" + ")}`],
+  invariants: ["sum_of_paths"],
+});
 
 export const ledgerOfInputChapter = {
   id: "ledger_input",
@@ -73,16 +73,8 @@ export const ledgerOfInputChapter = {
     const gradientPart = sharePart(anatomy, { ...way, x: layer.input, rowNames: queries });
     const residual = sequencePart("R", layer.mixed, queries);
     const normed = { ...sequencePart("X", layer.norm, queries), gradientPart };
-    return {
-      layout: {
-        kind: "stack",
-        parts: [...ofQuantity("stream", [sequencePart("X_{in}", layer.input, queries), residual]), normed],
-      },
-      shares: [{ symbol: "dR", value: past }, gradientPart],
-      total: gradient,
-      backward: ["dX_{in} = dR + dX_{in,norm}"],
-      invariants: ["sum_of_paths"],
-    };
+    const parts = [...ofQuantity("stream", [sequencePart("X_{in}", layer.input, queries), residual]), normed];
+    return ledgerShown("X_{in}", gradient, [{ symbol: "dR", value: past }, gradientPart], parts);
   },
 };
 

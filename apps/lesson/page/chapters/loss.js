@@ -1,6 +1,7 @@
 // Logits and the loss, where the way back begins.
 import { sharePart, sharesOfUses } from "./ledgers.js";
 import { linearShown, partsOfLinear, sequencePart } from "./parts.js";
+import { guessedBy } from "../lesson/guess.js";
 import { invariantHolds } from "../lesson/premises.js";
 
 export const logitsChapter = {
@@ -36,12 +37,10 @@ export const lossChapter = {
     const logits = anatomy.at("logits");
     const { value: uncapped, cap } = logitsOf(facts) ?? {};
     const loss = anatomy.at("loss");
-    const op = anatomy.program.ops.find((each) => each.op === "cross_entropy");
-    if (loss === undefined || !op || !logitsOf(facts)) return null;
+    const guess = guessedBy(anatomy);
+    if (loss === undefined || !guess || !logitsOf(facts)) return null;
     const rowNames = logitRows(facts, logits);
     const part = { ...sequencePart("logits", logits, rowNames, "p"), columnNames: answers };
-    const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
-    const [shares, apart] = ["softmax", "sub"].map(made);
     const inner = (symbol, value, hue) => ({
       ...part,
       symbol,
@@ -52,12 +51,12 @@ export const lossChapter = {
       ofTargets: true,
     });
     const within = [
-      { ...inner("p", shares.output, "share"), ofTargets: false, gradientPart: inner("p-y", apart.output, "signed") },
-      inner("y", apart.inputs[1], "share"),
+      { ...inner("p", guess.p, "share"), ofTargets: false, gradientPart: inner("p-y", guess.error, "signed") },
+      inner("y", guess.right, "share"),
     ];
     const { targets = [] } = document.meta.texts ?? {};
     const isPartial = targets.includes(null); // tokens without a target do not count
-    const losses = { symbol: "ℓ_t", value: anatomy.adopt(op.output), look: "column", family: "p", rowNames };
+    const losses = { symbol: "ℓ_t", value: anatomy.adopt(guess.losses), look: "column", family: "p", rowNames };
     return {
       layout: {
         kind: "stack",

@@ -9,23 +9,15 @@ export const residualChapter = {
   questions: [
     { key: "residual.not_shared", holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.planted !== "residual" },
   ],
-  step({ anatomy, layer, queries }) {
+  step(facts) {
+    const { anatomy, layer } = facts;
     const { isNormLast, isNormFirst } = layer;
     const sum = anatomy.sumWithInput(layer);
     if (sum === undefined || layer.input === undefined || anatomy.op(sum)?.op !== "add") return null;
     const input = isNormFirst ? "X_{in}" : "X"; // what the projections read
     return {
       why: isNormLast ? "residual.why_with_norm_last" : undefined,
-      layout: {
-        kind: "stack",
-        parts: ofQuantity("stream", [
-          sequencePart(input, layer.input, queries),
-          sequencePart("Y", layer.output, queries, "y"),
-          sequencePart("R", anatomy.adopt(sum), queries),
-        ]),
-      },
-      forward: [`R = ${input} + Y`],
-      backward: ["dY = dR", ...ruleOfUses(anatomy, { x: layer.input, symbol: input, past: "dR", sum })],
+      ...sumShown(facts, { x: [input, layer.input], f: ["Y", layer.output], y: ["R", sum] }),
     };
   },
 };
@@ -34,23 +26,26 @@ export const secondResidualChapter = {
   id: "second_residual",
   questions: [{ key: "second_residual.two_gradients" }],
   step(facts) {
-    const { anatomy, layer, queries } = facts;
+    const { anatomy, layer } = facts;
     const { feedForward, feedForwardNorm, blockOutput, isNormLast } = layer;
     const value = isNormLast ? anatomy.maker(feedForwardNorm)?.inputs[0] : blockOutput;
     const sum = value === undefined ? null : anatomy.op(value);
     if (sum?.op !== "add") return null;
     const [input, output] = isNormLast ? ["N", "R_2"] : ["R", outputSymbol(facts)];
-    return {
-      layout: {
-        kind: "stack",
-        parts: ofQuantity("stream", [
-          sequencePart(input, sum.inputs[0], queries),
-          sequencePart("F", feedForward, queries, "f"),
-          sequencePart(output, anatomy.adopt(value), queries),
-        ]),
-      },
-      forward: [`${output} = ${input} + F`],
-      backward: [`dF = d${output}`, ...ruleOfUses(anatomy, { x: sum.inputs[0], symbol: input, past: `d${output}`, sum: value })],
-    };
+    return sumShown(facts, { x: [input, sum.inputs[0]], f: ["F", feedForward], y: [output, value] });
   },
 };
+
+// y = x + f: symbols and values.
+function sumShown({ anatomy, queries }, { x: [input, x], f: [added, f], y: [output, sum] }) {
+  const parts = [
+    sequencePart(input, x, queries),
+    sequencePart(added, f, queries, added.toLowerCase()),
+    sequencePart(output, anatomy.adopt(sum), queries),
+  ];
+  return {
+    layout: { kind: "stack", parts: ofQuantity("stream", parts) },
+    forward: [`${output} = ${input} + ${added}`],
+    backward: [`d${added} = d${output}`, ...ruleOfUses(anatomy, { x, symbol: input, past: `d${output}`, sum })],
+  };
+}

@@ -126,14 +126,14 @@ export const softmaxChapter = {
   step(facts) {
     const { anatomy, layer } = facts;
     const { masked, weights } = partsOfScores(facts);
-    const inner = anatomy.softmaxBackward(layer.weights);
+    const product = anatomy.softmaxProduct(layer.weights);
     const exponentials = {
       ...masked,
       symbol: "E",
       hue: "share",
       quantity: undefined,
       derived: "exponentials",
-      gradientPart: inner && { ...masked, symbol: "P∘dP", value: inner.product, isGradient: true },
+      gradientPart: product && { ...masked, symbol: "P∘dP", value: product, isGradient: true },
     };
     return {
       drawing: budgetOf,

@@ -1,8 +1,8 @@
 // The same example at the steps of training that were kept: what each head looked at, how evenly,
 // the loss, and how large the gradient of each part of the model was.
-import { buttonElement, tableElement } from "../frame/elements.js";
+import { buttonElement, sliderElement, tableElement } from "../frame/elements.js";
 import { element, svgElement } from "../../../report/page/dom.js";
-import { layerName } from "../lesson/layer_name.js";
+import { rowOfTiles, tileElement } from "./glance.js";
 import { shortNumber } from "../ops/numbers.js";
 import { paintSmallMap, smallMap } from "../matrix/small_map.js";
 import { say } from "../texts/say.js";
@@ -22,15 +22,7 @@ export const trainingChapter = {
     const at = wanted < 0 ? steps.length - 1 : wanted;
     const views = [...mapRows(app), seriesTable(training)];
     const said = element("output", { for: "training-step" });
-    const slider = element("input", {
-      id: "training-step",
-      type: "range",
-      min: 0,
-      max: steps.length - 1,
-      step: 1,
-      value: at,
-      "aria-label": say("training.step"),
-    });
+    const slider = sliderElement(say("training.step"), steps.length, at, { id: "training-step" });
     const show = (i) => {
       said.textContent = say("training.at", { step: steps[i], last: steps.at(-1) });
       slider.setAttribute("aria-valuetext", said.textContent);
@@ -66,17 +58,7 @@ const look = (app) => ({ colours: app.colours, hue: "share", largest: 1 });
 function mapRows(app) {
   return Object.entries(app.lesson.training.layers).map(([path, layer]) => {
     const heads = Array.from({ length: layer.shape[0] }, (_, head) => headTile(app, layer, head));
-    const root = element(
-      "section",
-      { class: "layer-row", "aria-label": layerName(path) },
-      element("h3", { text: layerName(path) }),
-      element(
-        "div",
-        { class: "tiles" },
-        heads.map((tile) => tile.root),
-      ),
-    );
-    return { root, show: (i) => heads.forEach((tile) => tile.show(i)) };
+    return { root: rowOfTiles(path, heads.map(({ root }) => root)), show: (i) => heads.forEach((tile) => tile.show(i)) };
   });
 }
 
@@ -84,13 +66,7 @@ function headTile(app, { shape, shares }, head) {
   const [, rows, columns] = shape;
   const map = smallMap(ofHead(shares[0], shape, head), rows, columns, look(app));
   const facts = element("span", { class: "facts" });
-  const root = element(
-    "div",
-    { class: "tile" },
-    element("span", { class: "tile-name", text: `${say("head.title")} ${head}` }),
-    map,
-    facts,
-  );
+  const root = tileElement(head, [map, facts]);
   const show = (i) => {
     const data = ofHead(shares[i], shape, head);
     paintSmallMap(map, data, look(app));

@@ -19,8 +19,6 @@ import { languageNow, say, useLanguage } from "../texts/say.js";
 import { retaped } from "../lesson/retape.js";
 
 const addressDelay = 250;
-// What of a state makes its tape; of a mistake, its layer too.
-const namesOfTape = ["form", "settings", "edits", "break", "prompt", "pairs", "at", "learn", "rate", "case"];
 
 export class App {
   constructor(root, lesson, found) {
@@ -83,7 +81,7 @@ export class App {
     if (!lesson.layers.includes(wanted.layer)) wanted.layer = begin.layer;
     lesson.state = wanted;
     useLanguage(wanted.lang ?? languageNow());
-    this.retape();
+    retaped(lesson);
     if (lesson.state.head >= lesson.heads) lesson.state.head = 0;
     this.show();
   }
@@ -91,18 +89,8 @@ export class App {
   // What was packed has come: there is more to choose from, and a form to show that was asked for.
   async loadForms(packed) {
     await this.lesson.forms.load(packed);
-    this.tapeKey = null;
     if (this.lesson.state.form) this.open(this.lesson.state);
     else putChildren(this.zones.switches, switchBar(this));
-  }
-
-  retape() {
-    const { state } = this.lesson;
-    const isPlanted = state.break || state.case;
-    const key = JSON.stringify([...namesOfTape.map((name) => state[name]), isPlanted && state.layer]);
-    if (key === this.tapeKey) return;
-    this.tapeKey = key;
-    retaped(this.lesson);
   }
 
   get isPresenting() {
@@ -198,15 +186,12 @@ export class App {
       "data-style": state.style ?? "",
       "data-route": state.route ?? "",
     };
-    const key = JSON.stringify([looks, this.isOnPaper]);
-    if (key === this.looksKey) return;
-    this.looksKey = key;
     const labels = { chapters: "page.chapters", step: "page.the_step", cell: "page.this_cell", switches: "page.switches" };
-    for (const [name, label] of Object.entries(labels)) this.zones[name].setAttribute("aria-label", say(label));
-    for (const [name, look] of Object.entries(looks)) {
-      if (html.getAttribute(name) !== look) html.setAttribute(name, look);
-    }
-    this.colours = themeColours(html);
+    this.colours = this.kept.get("colours", [...Object.values(looks), this.isOnPaper], () => {
+      for (const [name, label] of Object.entries(labels)) this.zones[name].setAttribute("aria-label", say(label));
+      for (const [name, look] of Object.entries(looks)) html.setAttribute(name, look);
+      return themeColours(html);
+    });
   }
 
   // The reader's choice is scrolled into view, too.
@@ -227,7 +212,7 @@ export class App {
   // Another step of learning. The drawing that asks for it shows it by itself.
   learn(steps) {
     this.note({ learn: steps > 0 ? String(steps) : null });
-    this.retape();
+    retaped(this.lesson);
   }
 
   // A change of the state for which nothing is drawn anew.
@@ -244,9 +229,9 @@ export class App {
     if (this.marks) this.steps.mark(this.marks);
   }
 
-  // Lights up other cells for as long as they are pointed at.
+  // Lights up other cells for as long as they are pointed at. What had the focus may leave while another step is drawn.
   point(cells) {
-    this.steps.mark(cells ? { ...this.marks, lit: cells, fed: [] } : this.marks);
+    if (this.marks) this.steps.mark(cells ? { ...this.marks, lit: cells, fed: [] } : this.marks);
   }
 
   goToCell(value, index) {

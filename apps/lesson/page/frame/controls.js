@@ -1,5 +1,5 @@
 // The bar below: switches of the model, planted mistakes.
-import { buttonElement, selectElement } from "./elements.js";
+import { buttonElement, selectElement, sliderElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { attentionLayers } from "../tape/layers.js";
 import { mistakes } from "../tape/mistakes.js";
@@ -139,13 +139,7 @@ function trainingField(app) {
   const steps = training.steps.filter((_, i) => training.parameters[i]);
   if (steps.length < 2) return null;
   const now = steps.includes(Number(state.at)) ? Number(state.at) : document.meta.step;
-  const slider = element("input", {
-    type: "range",
-    min: 0,
-    max: steps.length - 1,
-    step: 1,
-    value: Math.max(0, steps.indexOf(now)),
-    "aria-label": say("training.step"),
+  const slider = sliderElement(say("training.step"), steps.length, Math.max(0, steps.indexOf(now)), {
     "aria-valuetext": String(now),
     on: { change: () => app.go({ at: String(steps[slider.valueAsNumber]) }, { replace: true }) },
   });

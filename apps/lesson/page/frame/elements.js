@@ -4,6 +4,16 @@ import { element } from "../../../report/page/dom.js";
 export const buttonElement = (text, click, attributes = {}) =>
   element("button", { type: "button", text, ...attributes, on: { click, ...attributes.on } });
 
+// A button for cells of the tape, [{value, index}], that light up as long as it is pointed at.
+export const operandElement = (app, text, cells, click, attributes) => {
+  const [point, leave] = [() => app.point(cells), () => app.point(null)];
+  return buttonElement(text, click, {
+    class: "operand",
+    ...attributes,
+    on: { pointerenter: point, pointerleave: leave, focus: point, blur: leave },
+  });
+};
+
 // options: [[value, text]]; change(value)
 export const selectElement = (options, now, change, attributes = {}) =>
   element(
@@ -11,6 +21,10 @@ export const selectElement = (options, now, change, attributes = {}) =>
     { ...attributes, on: { change: (event) => change(event.target.value) } },
     options.map(([value, text]) => element("option", { value, selected: value === now, text })),
   );
+
+// A slider over the places of a list.
+export const sliderElement = (label, count, at, attributes = {}) =>
+  element("input", { type: "range", min: 0, max: count - 1, step: 1, value: at, "aria-label": label, ...attributes });
 
 // A part of the page with its heading.
 export const sectionElement = (name, title, ...children) =>

@@ -26,9 +26,9 @@ export function keptFocus(zones) {
   const at = [...zone.querySelectorAll(focusable)].indexOf(had);
   const label = labelOf(had);
   return () => {
-    if (had.isConnected) return;
+    if (document.activeElement === had) return;
     const all = [...zone.querySelectorAll(focusable)];
-    const same = all.find((each) => each.tagName === had.tagName && labelOf(each) === label);
-    giveFocus(same ?? all[at]);
+    const isSame = (each) => each.tagName === had.tagName && labelOf(each) === label;
+    giveFocus(had.isConnected ? had : all.find(isSame) ?? all[at]); // what was only moved has lost it, too
   };
 }

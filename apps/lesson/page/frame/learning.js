@@ -1,6 +1,6 @@
 // Learning by hand: a button makes a step of gradient descent, another one step after the other, and every chapter
 // shows the moved numbers.
-import { buttonElement, sectionElement } from "./elements.js";
+import { buttonElement, sectionElement, sliderElement } from "./elements.js";
 import { element } from "../../../report/page/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { learnerBeside } from "../tape/learner.js";
@@ -66,11 +66,7 @@ export function learningOf(app, moved) {
     to(0);
     app.showHeader();
   });
-  const scrub = element("input", {
-    type: "range",
-    min: 0,
-    step: 1,
-    "aria-label": say("learning.scrub"),
+  const scrub = sliderElement(say("learning.scrub"), 1, 0, {
     on: {
       input: () => {
         running = null;
@@ -79,13 +75,10 @@ export function learningOf(app, moved) {
       change: () => app.showHeader(),
     },
   });
-  const slider = element("input", {
-    type: "range",
+  const slider = sliderElement(say("learning.rate"), 1, Math.log10(rate), {
     min: least,
     max: largest,
     step: 0.05,
-    value: Math.log10(rate),
-    "aria-label": say("learning.rate"),
     "aria-valuetext": shortNumber(rate),
     on: { change: () => app.go({ rate: String(roundedRate(10 ** slider.valueAsNumber)), learn: null }, { replace: true }) },
   });

@@ -10,7 +10,8 @@ export function mistakeNote(app) {
   const { planted: id, state } = lesson;
   if (!id || (state.case && state.guess !== id)) return null;
   const name = say(`break.${id}`);
-  const shown = shownSignature(lesson);
+  const told = ({ symbol, value }) => ({ symbol: symbolText(symbol).replace("ᵀ", ""), ...comparedNow(lesson, value) });
+  const shown = lesson.shownGradients().map(told);
   const wrong = shown.filter(({ isRight }) => !isRight);
   const right = shown.filter(({ isRight }) => isRight);
   return element(
@@ -26,19 +27,6 @@ export function mistakeNote(app) {
 function signatureText(id, wrong) {
   if (wrong.length > 0) return `knows.${id}`;
   return id === "mask" ? "mistake.harmless" : "mistake.no_harm";
-}
-
-// Of the gradients that the chapters of this layer show.
-function shownSignature(lesson) {
-  const found = new Map();
-  for (const step of lesson.chapters.steps) {
-    for (const { backward } of lesson.matrices(step)) {
-      if (!backward || backward.derived || found.has(backward.value)) continue;
-      const symbol = symbolText(backward.symbol).replace("ᵀ", "");
-      found.set(backward.value, { symbol, ...comparedNow(lesson, backward.value) });
-    }
-  }
-  return [...found.values()];
 }
 
 // With the numbers before the mistake was planted.

@@ -121,10 +121,10 @@ function formulaOnStage(text) {
 
 // Of the step, in which operands are.
 function matricesWith(lesson, operands, own) {
-  const all = lesson.matrices().flatMap(({ forward, backward }) => [forward, backward]);
+  const all = lesson.allMatrices();
   const values = new Set(operands.map(({ value }) => value));
   const isOperand = (matrix, i) =>
-    matrix && matrix !== own && values.has(matrix.value) && all.findIndex((other) => other?.value === matrix.value) === i;
+    matrix !== own && values.has(matrix.value) && all.findIndex((other) => other.value === matrix.value) === i;
   return all.filter(isOperand);
 }
 

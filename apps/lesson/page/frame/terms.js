@@ -3,11 +3,8 @@ import { element } from "../../../report/page/dom.js";
 import { hasText, namesOfTable } from "../../../report/texts/texts.js";
 import { languageNow, say } from "../texts/say.js";
 
-// Texts with what is known in them marked, each word once. `texts`: strings, or elements as they are.
-export function withTerms(app, ...texts) {
-  const left = new Set(namesOfTable("word"));
-  return texts.flatMap((text) => (typeof text === "string" ? marked(app, text, left) : [text]));
-}
+// A text with what is known in it marked, each word once.
+export const withTerms = (app, text) => marked(app, text, new Set(namesOfTable("word")));
 
 function marked(app, text, left) {
   const isEnglish = languageNow() === "en";

@@ -1,5 +1,5 @@
 // Which value of the tape is what: found by the paths that the layers gave, and by the ops between.
-import { gradientOfValue } from "../tape/layers.js";
+import { backwardOf, gradientOfValue } from "../tape/layers.js";
 
 export class Anatomy {
   constructor(tape) {
@@ -190,14 +190,10 @@ export class Anatomy {
     };
   }
 
-  // The ops of the backward pass of the softmax that made `weights`, by what they are.
-  softmaxBackward(weights) {
+  // P ∘ dP, as the backward pass of the softmax that made `weights` has it.
+  softmaxProduct(weights) {
     const forward = this.maker(weights);
-    if (forward?.op !== "softmax") return null;
-    const ops = this.program.ops.filter((op) => op.backward_of === forward.id);
-    const product = ops.find(({ op }) => op === "mul");
-    const sum = ops.find(({ op }) => op === "sum");
-    return product && sum ? { product: product.output, sum: sum.output } : null;
+    return forward?.op === "softmax" ? backwardOf(this.program, forward, "mul")[0]?.output : undefined;
   }
 
   // The forward op whose backward made a value.

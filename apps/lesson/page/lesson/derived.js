@@ -16,7 +16,7 @@ const cellsOfRow = (value, row, columns) =>
 
 const largestSeen = (data, cells) => {
   const seen = cells.filter(({ index }) => data[index] !== -Infinity);
-  return seen.length > 0 ? Expression.maximum(seen, "max") : Expression.number(0);
+  return seen.length > 0 ? Expression.maximum(seen, "largest") : Expression.number(0);
 };
 
 function exponential(value, data, columns, index) {

@@ -3,7 +3,7 @@
 import { answerNames } from "./sequences.js";
 import { sizeOf } from "../ops/shapes.js";
 
-// What is behind the loss, {p, error, right}: shares of the classes, p − y, and y; how many classes there are, and how
+// What is behind the loss, {losses, p, error, right}: that of each place, shares of the classes, p − y, and y; how many classes there are, and how
 // many guesses: one for each place, or one for all; or null.
 export function guessedBy({ program, facts }) {
   const loss = program.ops.find(({ op }) => op === "cross_entropy");
@@ -12,7 +12,7 @@ export function guessedBy({ program, facts }) {
   if (!shares || !apart) return null;
   const { shape } = facts[shares.output];
   const classes = shape.at(-1);
-  return { p: shares.output, error: apart.output, right: apart.inputs[1], classes, guesses: sizeOf(shape) / classes };
+  return { losses: loss.output, p: shares.output, error: apart.output, right: apart.inputs[1], classes, guesses: sizeOf(shape) / classes };
 }
 
 // {path, head, row, rowOfGuess, names, keys, query, …values}, or null.

@@ -1,6 +1,7 @@
 // The state of the page: the document, the tape as it is now, and where one stands.
 import { Anatomy } from "./anatomy.js";
 import { Descent } from "../tape/descent.js";
+import { explainedCell, readingCells } from "../tape/explain.js";
 import { Expression } from "../ops/expression.js";
 import { Forms } from "../tape/forms.js";
 import { cellIn, gridOf, indexIn } from "./looks.js";
@@ -31,7 +32,7 @@ export class Lesson {
     this.learning = null; // {steps, most, rate, tape}
     this.learned = null; // {first, move, …}: the tape of step 0, and what a step is
     this.begin = beginOf(document, this.layers);
-    /** @type {State} */
+    /** @type {any} */ // what an address can say, see address.js
     this.state = { ...this.begin, zoom: "fit" };
   }
 
@@ -54,10 +55,10 @@ export class Lesson {
     return Object.assign(Object.create(this), { state: { ...this.state, ...place } });
   }
 
-  // A row of a map [1, heads, rows, columns], of a head.
-  rowOfHead(value, row, head = this.state.head) {
+  // A row of a map [1, heads, rows, columns], of the head that is open.
+  rowOfHead(value, row) {
     const [, , rows, columns] = this.anatomy.shape(this.layer.weights);
-    const from = (head * rows + row) * columns;
+    const from = (this.state.head * rows + row) * columns;
     return this.tape.values[value].data.subarray(from, from + columns);
   }
 
@@ -97,7 +98,7 @@ export class Lesson {
   }
 
   expressionOf(value, index) {
-    return this.tape.expression(value, index, this.isNamed);
+    return explainedCell(this.tape, value, index, this.isNamed);
   }
 
   evaluate(expression) {
@@ -105,7 +106,7 @@ export class Lesson {
   }
 
   uses(value, index) {
-    return this.tape.uses(value, index, this.isNamed);
+    return readingCells(this.tape, value, index, this.isNamed);
   }
 
   // The cell whose number is to be guessed: that of an exercise, or of a slide that does not tell it yet.
@@ -219,12 +220,19 @@ export class Lesson {
     return matrices;
   }
 
+  // The same as one list, without those that are not there.
+  allMatrices(step = this.step) {
+    return this.matrices(step).flatMap(({ forward, backward }) => [forward, backward].filter(Boolean));
+  }
+
+  // The gradients that the chapters of this layer show, each once.
+  shownGradients() {
+    const all = this.chapters.steps.flatMap((step) => this.allMatrices(step)).filter((matrix) => matrix.isGradient && !matrix.derived);
+    return all.filter(({ value }, i) => all.findIndex((other) => other.value === value) === i);
+  }
+
   matrix(key, step = this.step) {
-    for (const { forward, backward } of this.matrices(step)) {
-      if (forward?.key === key) return forward;
-      if (backward?.key === key) return backward;
-    }
-    return null;
+    return this.allMatrices(step).find((matrix) => matrix.key === key) ?? null;
   }
 
   // Where the address of an element of a value is: what to put into the state. `called`: as above.

@@ -13,27 +13,30 @@ const namesOfStart = ["form", "settings", "edits", "prompt", "pairs", "at"];
 const namesOfPractice = ["form", "settings", "pairs"];
 
 export function retaped(lesson) {
-  const { state } = lesson;
+  const { state, kept } = lesson;
   lesson.engineTape = lesson.forms.tape(state.form);
   const key = JSON.stringify(namesOfStart.map((name) => state[name]));
-  if (lesson.start?.key !== key || lesson.start.engineTape !== lesson.engineTape) {
+  lesson.start = kept.get("start", [key, lesson.engineTape], () => {
     if (lesson.rightTape?.document !== lesson.engineTape.document) lesson.useTape(lesson.engineTape);
-    lesson.start = { key, engineTape: lesson.engineTape, tape: startOf(lesson) };
-  }
+    return { tape: startOf(lesson) };
+  });
   const { start } = lesson;
   const mistake = state.case
-    ? mistakeOfCase(Number(state.case) || 0, start.tape, state.layer)
+    ? kept.get("case", [state.case, start.tape, state.layer], () => mistakeOfCase(Number(state.case) || 0, start.tape, state.layer))
     : mistakes.find(({ id }) => id === state.break);
   lesson.planted = mistake?.id ?? null;
   // With a mistake the model learns by the wrong gradients.
   const plant = (tape) => (mistake ? mistake.plant(tape, state.layer) : tape);
   lesson.learning = learningOf(lesson, plant);
   const steps = lesson.learning?.steps ?? 0;
-  const learned = steps > 0 ? lesson.descent.tapeAt(steps) : lesson.learned?.first;
-  const after = (tape) => (steps > 0 ? withParameters(tape, lesson.descent.points[steps].parameters) : tape);
-  const right = start.practice || mistake ? after(start.tape) : learned ?? start.tape;
-  if (lesson.learning) lesson.learning.tape = learned;
-  lesson.useTape(mistake ? plant(right) : right, right);
+  const { learned } = lesson;
+  const tape = steps > 0 ? kept.get("learned tape", [learned, steps], () => lesson.descent.tapeAt(steps)) : learned?.first;
+  const after = () => withParameters(start.tape, lesson.descent.points[steps].parameters);
+  const isApart = start.practice || mistake; // from what is learned
+  const moved = isApart && steps > 0 ? kept.get("moved tape", [start.tape, learned, steps], after) : start.tape;
+  const right = isApart ? moved : tape ?? start.tape;
+  if (lesson.learning) lesson.learning.tape = tape;
+  lesson.useTape(kept.get("planted tape", [right, mistake, state.layer], () => plant(right)), right);
 }
 
 function startOf(lesson) {
@@ -61,12 +64,11 @@ function learningOf(lesson, plant) {
   const rateNow = () => (wanted > 0 && wanted < Infinity ? wanted : optimizer?.learning_rate ?? usualRate(start.tape));
   const names = optimizer ? namesOfPractice : namesOfStart;
   const key = JSON.stringify([names.map((name) => state[name]), wanted, planted, planted && state.layer]);
-  const { engineTape } = start;
-  if (lesson.learned?.key !== key || lesson.learned.engineTape !== engineTape) {
+  lesson.learned = lesson.kept.get("learned", [key, lesson.engineTape], () => {
     const practice = optimizer ? practiceOf(lesson) : null;
     const move = () => (optimizer ? adamStep(rateNow(), optimizer) : gradientStep(rateNow()));
-    lesson.learned = { key, engineTape, practice, first: plant(practice ?? start.tape), move };
-  }
+    return { practice, first: plant(practice ?? start.tape), move };
+  });
   start.practice = lesson.learned.practice;
   return {
     steps,

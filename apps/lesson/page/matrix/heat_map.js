@@ -156,7 +156,7 @@ export class HeatMap {
     context.restore();
   }
 
-  // Nothing else is painted over afterwards. In whole pixels, with the lines around.
+  // These cells alone are painted until the context is restored: in whole pixels, with the lines around.
   clear(context, { rows, columns }) {
     const { cellWidth, cellHeight, left, top } = this;
     const [[firstRow, lastRow], [firstColumn, lastColumn]] = [rows, columns];

@@ -203,9 +203,7 @@ const pythonWords = "np lambda x z axis keepdims True abs pairs turn complexes p
 const matricesOf = (lesson, step) =>
   new Map(
     lesson
-      .matrices(step)
-      .flatMap(({ forward, backward }) => [forward, backward])
-      .filter(Boolean)
+      .allMatrices(step)
       .map((matrix) => [uprightName(matrix.symbol), { matrix, isTurned: matrix.symbol.endsWith("^T") }]),
   );
 

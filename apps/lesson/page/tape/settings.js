@@ -4,26 +4,22 @@ import { attentionLayers, backwardOf, gradientOfValue, isAccumulation, residualA
 import { sizeOf } from "../ops/shapes.js";
 
 // settings: {causal: true | false, window: how far the keys that are seen may be away, 0: any,
-// scale: true (1 / sqrt(D)) | false | a factor, bias: true | false, residual: true | false}; what
-// is not said stays as it was recorded. `prefix`: a layer, or a block, that alone is changed. As in
-// the engine, attention to a source has neither order nor window, and an encoder no order; unless
-// `prefix` is such a layer.
-/** @param {Tape} tape @param {Settings} settings @param {string} [prefix] */
-export function applySettings(tape, settings, prefix = "") {
+// scale: true (1 / sqrt(D)) | false, bias: true | false, residual: true | false}; what
+// is not said stays as it was recorded. As in the engine, attention to a source has neither order
+// nor window, and an encoder no order.
+/** @param {Tape} tape @param {Settings} settings */
+export function applySettings(tape, settings) {
   const draft = new Draft(tape);
   const { window, scale, bias, residual } = settings;
   const causal = isCausalFixed(tape.program) ? undefined : settings.causal;
-  if (scale !== undefined) eachLayer(draft, prefix, (layer) => setScale(draft, layer, scale));
+  if (scale !== undefined) eachLayer(draft, (layer) => setScale(draft, layer, scale));
   if (causal !== undefined || window !== undefined) {
-    eachLayer(draft, prefix, (layer) => {
-      const isMeant = layer.scope === prefix;
-      if (!layer.isSelf && !isMeant) return;
-      const order = layer.inEncoder && !isMeant ? undefined : causal;
-      setMask(draft, layer, { causal: order, window });
+    eachLayer(draft, (layer) => {
+      if (layer.isSelf) setMask(draft, layer, { causal: layer.inEncoder ? undefined : causal, window });
     });
   }
-  if (bias === false) eachLayer(draft, prefix, ({ scope }) => clearBiases(draft, scope));
-  if (residual === false) cutResiduals(draft, prefix);
+  if (bias === false) eachLayer(draft, ({ scope }) => clearBiases(draft, scope));
+  if (residual === false) cutResiduals(draft);
   return draft.done();
 }
 
@@ -38,36 +34,44 @@ export function isCausalFixed({ facts }) {
 }
 
 // Each edit sees the ops as those before it left them.
-/** @param {Draft} draft @param {string} prefix @param {(layer: AttentionOps) => void} edit */
-function eachLayer(draft, prefix, edit) {
-  const { length } = attentionLayers(draft.program(), prefix);
-  for (let i = 0; i < length; i++) edit(attentionLayers(draft.program(), prefix)[i]);
+/** @param {Draft} draft @param {(layer: AttentionOps) => void} edit */
+function eachLayer(draft, edit) {
+  const { length } = attentionLayers(draft.program());
+  for (let i = 0; i < length; i++) edit(attentionLayers(draft.program())[i]);
 }
 
-/** @param {Draft} draft @param {AttentionOps} layer @param {boolean | number} scale */
+/** @param {Draft} draft @param {AttentionOps} layer @param {boolean} scale */
 function setScale(draft, layer, scale) {
-  const program = draft.program();
   const width = draft.facts[layer.product.inputs[0]].shape.at(-1);
-  const factor = scale === true ? 1 / Math.sqrt(width) : scale === false ? 1 : scale;
-  const attributes = { factor };
-  if (layer.scale) {
-    draft.replaceOp(layer.scale.id, { attributes });
-    for (const { id } of backwardOf(program, layer.scale, "scale")) {
-      draft.replaceOp(id, { attributes });
-    }
+  const factor = scale ? 1 / Math.sqrt(width) : 1;
+  if (!layer.scale && factor === 1) return;
+  const value = layer.bias ? layer.bias.inputs[0] : layer.scores;
+  const isMoved = () => !layer.bias;
+  putOp(draft, layer, { name: "scale", known: layer.scale, value, forward: { factor }, backward: { factor }, isMoved });
+}
+
+// Other attributes for an op of the scores that is there; or such an op after a value, some of whose paths move to what
+// it makes.
+/**
+ * @param {Draft} draft
+ * @param {AttentionOps} layer
+ * @param {{ name: string, known?: Op, value: number, forward: Attributes, backward: Attributes,
+ *   isMoved: (path: string) => boolean }} options
+ */
+function putOp(draft, layer, { name, known, value, forward, backward, isMoved }) {
+  if (known) {
+    const back = backwardOf(draft.program(), known, name);
+    draft.replaceOp(known.id, { attributes: forward });
+    for (const { id } of back) draft.replaceOp(id, { attributes: backward });
     return;
   }
-  if (factor === 1) return;
-  const product = layer.bias ? layer.bias.inputs[0] : layer.scores;
-  const isScores = product === layer.scores;
-  const gradient = program.facts[layer.scores].gradient;
-  const { paths } = program.facts[product];
-  if (isScores) draft.setFact(product, { paths: undefined });
-  const op = { op: "scale", attributes };
-  draft.insertAfter(product, gradient, {
-    forward: op,
-    backward: op,
-    paths: isScores ? paths : undefined,
+  const { gradient } = draft.facts[layer.scores];
+  const { paths = [] } = draft.facts[value];
+  draft.setFact(value, { paths: paths.filter((path) => !isMoved(path)) });
+  draft.insertAfter(value, gradient, {
+    forward: { op: name, attributes: forward },
+    backward: { op: name, attributes: backward },
+    paths: paths.filter(isMoved),
   });
 }
 
@@ -120,25 +124,9 @@ function setMask(draft, layer, wanted) {
   });
   if (!layer.mask && !mask.includes(1)) return;
   const value = draft.addConstant(shape, mask);
-  /** @param {number} number */
-  const attributes = (number) => ({ mask: { value }, value: number });
-  if (layer.mask) {
-    const program = draft.program();
-    draft.replaceOp(layer.mask.id, { attributes: attributes(-Infinity) });
-    for (const { id } of backwardOf(program, layer.mask, "masked_fill")) {
-      draft.replaceOp(id, { attributes: attributes(0) });
-    }
-    return;
-  }
-  const { paths = [], gradient } = draft.facts[layer.scores];
-  /** @param {string} path */
-  const isMasked = (path) => path.endsWith("masked_scores");
-  draft.setFact(layer.scores, { paths: paths.filter((path) => !isMasked(path)) });
-  draft.insertAfter(layer.scores, gradient, {
-    forward: { op: "masked_fill", attributes: attributes(-Infinity) },
-    backward: { op: "masked_fill", attributes: attributes(0) },
-    paths: paths.filter(isMasked),
-  });
+  const [forward, backward] = [-Infinity, 0].map((number) => ({ mask: { value }, value: number }));
+  const isMoved = (/** @type {string} */ path) => path.endsWith("masked_scores");
+  putOp(draft, layer, { name: "masked_fill", known: layer.mask, value: layer.scores, forward, backward, isMoved });
 }
 
 /** @param {Draft} draft @param {string} scope */
@@ -150,10 +138,10 @@ function clearBiases(draft, scope) {
 }
 
 // y = x + f(x) becomes f(x), and the gradient of x loses the share that came past f.
-/** @param {Draft} draft @param {string} prefix */
-function cutResiduals(draft, prefix) {
+/** @param {Draft} draft */
+function cutResiduals(draft) {
   const program = draft.program();
-  for (const { id, inputs, output } of residualAdditions(program, prefix)) {
+  for (const { id, inputs, output } of residualAdditions(program)) {
     draft.passOn(id, inputs[1]);
     cutResidualGradient(draft, program, gradientOfValue(program, output));
   }

@@ -1,7 +1,6 @@
 // What the engine computed, forward and backward, computed again in float64. A tape never changes:
 // an edit gives another tape, which shares with it all that stayed the same.
 import { Draft } from "./draft.js";
-import { explainedCell, readingCells } from "./explain.js";
 import { decodeNumbers } from "../ops/numbers.js";
 import { opNamed } from "../ops/list.js";
 import { Program } from "./program.js";
@@ -103,9 +102,7 @@ export class Tape {
 
   // Another tape: another program, and some of the values (by id) replaced. What depends on these,
   // and on the output of `ops`, is computed again, when it is asked for.
-  /**
-   * @param {{ program?: Program, values?: Map<number, Tensor>, ops?: Iterable<number> }} options
-   */
+  /** @param {{ program?: Program, values?: Map<number, Tensor>, ops?: Iterable<number> }} options */
   changed({ program = this.program, values: replaced = new Map(), ops = [] }) {
     const tape = new Tape(this.document, { program, values: this.values.slice() });
     const isChanged = new Uint8Array(program.facts.length);
@@ -192,18 +189,6 @@ export class Tape {
     if (source !== undefined) return `d ${this.name(source)}`;
     const op = this.program.makers[value];
     return op ? `${op.scope ? `${op.scope}.` : ""}${op.op} #${value}` : `#${value}`;
-  }
-
-  // How this cell was made, down to named values; see explain.js.
-  /** @param {number} value @param {number} index @param {(value: number) => boolean} [isNamed] */
-  expression(value, index, isNamed = (id) => this.isNamed(id)) {
-    return explainedCell(this, value, index, isNamed);
-  }
-
-  // The cells of named values that read this cell: [{value, index, backward}].
-  /** @param {number} value @param {number} index @param {(value: number) => boolean} [isNamed] */
-  uses(value, index, isNamed = (id) => this.isNamed(id)) {
-    return readingCells(this, value, index, isNamed);
   }
 
   // Against the numbers of the engine, where the document has them: the largest difference, in
