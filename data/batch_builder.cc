@@ -1,7 +1,6 @@
 #include "data/batch_builder.h"
 
 #include <algorithm>
-#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
@@ -9,7 +8,6 @@
 namespace qkv {
 namespace {
 
-// Tokens in rows of one length.
 class Rows {
  public:
   Rows(int64_t rows, int64_t length, int64_t filling) : array_(Shape{rows, length}, DType::i64) {

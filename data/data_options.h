@@ -136,9 +136,12 @@ class OptionChecker {
   void range(const char* key, Number value, std::type_identity_t<Number> low,
              std::type_identity_t<Number> high) {
     if (value >= low && value <= high) return;
-    add(key, absl::StrCat("must be ", low, " … ", high, ", not ", value));
+    add(key, "must be ", low, " … ", high, ", not ", value);
   }
-  void add(const char* key, std::string message) { mistakes_.push_back({key, std::move(message)}); }
+  template <class... Parts>
+  void add(const char* key, const Parts&... message) {
+    mistakes_.push_back({key, absl::StrCat(message...)});
+  }
 
   const std::vector<OptionMistake>& mistakes() const { return mistakes_; }
 

@@ -18,7 +18,6 @@
 #include "framework/core/random.h"
 #include "framework/core/text/mistakes.h"
 #include "framework/core/text/utf8.h"
-#include "framework/io/files.h"
 #include "framework/io/large_file.h"
 
 namespace qkv {
@@ -139,35 +138,32 @@ TextPieces::TextPieces(std::string path, FileDescriptor file, size_t piece_bytes
 
 absl::StatusOr<TextPieces> TextPieces::open(const std::string& path, size_t piece_bytes,
                                             Bytes bytes) {
-  absl::StatusOr<FileDescriptor> file = open_regular_file(path);
-  if (!file.ok()) return file.status();
-  return TextPieces(path, *std::move(file), piece_bytes, bytes);
+  ASSIGN_OR_RETURN(FileDescriptor file, open_regular_file(path));
+  return TextPieces(path, std::move(file), piece_bytes, bytes);
 }
 
 absl::Status TextPieces::check_utf8() const {
   const size_t place = first_not_utf8(piece_);
   if (place == std::string::npos) return absl::OkStatus();
   const int64_t line = line_ + line_ends_in(std::string_view(piece_).substr(0, place));
-  return absl::InvalidArgumentError(
-      absl::StrCat(path_, ":", line, ": ", no_utf8(piece_[place], offset_ + place)));
+  return invalid_argument(path_, ":", line, ": ", no_utf8(piece_[place], offset_ + place));
 }
 
 absl::StatusOr<std::string_view> TextPieces::next() {
   while (!at_end_) {
     piece_ = held_;
     piece_.resize(held_.size() + piece_bytes_);
-    const absl::StatusOr<size_t> got =
-        read_next(path_, file_, std::span(piece_).subspan(held_.size()));
-    if (!got.ok()) return got.status();
-    at_end_ = *got < piece_bytes_;
-    piece_.resize(held_.size() + *got);
+    ASSIGN_OR_RETURN(const size_t got,
+                     read_next(path_, file_, std::span(piece_).subspan(held_.size())));
+    at_end_ = got < piece_bytes_;
+    piece_.resize(held_.size() + got);
     const size_t kept = at_end_ ? 0 : piece_.ends_with('\r') ? 1 : unfinished_length(piece_);
     held_ = piece_.substr(piece_.size() - kept);
     piece_.resize(piece_.size() - kept);
     const bool is_first = offset_ == 0;
     const std::string other = is_first ? other_than_text(piece_) : "";
-    if (!other.empty()) return absl::InvalidArgumentError(absl::StrCat(path_, ": ", other));
-    if (absl::Status status = check_utf8(); !status.ok()) return status;
+    if (!other.empty()) return invalid_argument(path_, ": ", other);
+    RETURN_IF_ERROR(check_utf8());
 
     offset_ += piece_.size();
     line_ += line_ends_in(piece_);
@@ -179,20 +175,6 @@ absl::StatusOr<std::string_view> TextPieces::next() {
     if (!piece_.empty()) return piece_;
   }
   return "";
-}
-
-absl::StatusOr<std::string> read_text(const std::string& path) {
-  absl::StatusOr<TextPieces> pieces = TextPieces::open(path);
-  if (!pieces.ok()) return pieces.status();
-  std::string text;
-  while (true) {
-    const absl::StatusOr<std::string_view> piece = pieces->next();
-    if (!piece.ok()) return piece.status();
-    if (piece->empty()) break;
-    text += *piece;
-  }
-  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
-  return text;
 }
 
 int64_t characters_in(std::string_view text) {
@@ -212,9 +194,8 @@ std::string join_paths(const std::vector<std::string>& paths) { return absl::Str
 
 std::string paths_to_show(const std::string& paths) { return listed(split_paths(paths)); }
 
-void FileMistakes::add(std::string_view path, int64_t line, std::string_view what) {
-  if (++count_ > kListedMistakes) return;
-  mistakes_.push_back({std::string(path), line, std::string(what)});
+void FileMistakes::keep(Mistake mistake) {
+  if (++count_ <= kListedMistakes) mistakes_.push_back(std::move(mistake));
 }
 
 absl::Status FileMistakes::status() const {

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "framework/core/status.h"
 #include "framework/io/files.h"
 
 namespace qkv {
@@ -51,9 +50,6 @@ class TextPieces {
   bool at_end_ = false;
 };
 
-// The whole of it; an error as well where that is empty.
-absl::StatusOr<std::string> read_text(const std::string& path);
-
 int64_t characters_in(std::string_view text);  // of valid UTF-8
 
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -89,7 +85,10 @@ std::string paths_to_show(const std::string& paths);  // "a.txt, b.txt"
 // whole file: FILE: WHAT.
 class FileMistakes {
  public:
-  void add(std::string_view path, int64_t line, std::string_view what);
+  template <class... Parts>
+  void add(std::string_view path, int64_t line, const Parts&... what) {
+    keep({std::string(path), line, absl::StrCat(what...)});
+  }
   bool empty() const { return count_ == 0; }
 
   // All of them as one error, a line each, in the order of their lines; of more than 20
@@ -102,6 +101,8 @@ class FileMistakes {
     int64_t line;
     std::string what;
   };
+  void keep(Mistake mistake);
+
   std::vector<Mistake> mistakes_;
   int64_t count_ = 0;
 };

@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "data/batch_builder.h"
-
 namespace qkv {
 
 ListedDataset::ListedDataset(Vocabulary vocabulary, ExampleLists examples, Options options)
@@ -55,7 +53,7 @@ Batch ListedDataset::validation_batch(int64_t first, int64_t count) const {
 
 Example ListedDataset::validation_example(int64_t index) const {
   check_validation_range(index, 1, validation_size());
-  return examples_.validation[static_cast<size_t>(index)];
+  return examples_.validation[index];
 }
 
 std::optional<std::vector<int64_t>> ListedDataset::answer_to(

@@ -25,7 +25,6 @@ struct GreyImage {
   std::span<const float> pixels;
 };
 
-// How many pixels, in each direction, become one.
 int64_t shrink_factor(const GreyImage& image, int64_t max_width) {
   return (image.width + max_width - 1) / max_width;
 }
@@ -40,7 +39,7 @@ double pixel_at(const GreyImage& image, int64_t factor, int64_t y, int64_t x) {
   int64_t count = 0;
   for (int64_t row = y * factor; row < last_y; ++row) {
     for (int64_t column = x * factor; column < last_x; ++column, ++count) {
-      sum += image.pixels[static_cast<size_t>(row * image.width + column)];
+      sum += image.pixels[row * image.width + column];
     }
   }
   return count == 0 ? 0 : std::clamp(sum / static_cast<double>(count), 0.0, 1.0);
@@ -64,7 +63,7 @@ std::string draw_pair(double upper, double lower, Colours colours) {
   if (colours == Colours::kNone) {
     constexpr std::string_view kRamp = " .:-=+*#%@";
     const int64_t step = level((upper + lower) / 2, std::ssize(kRamp));
-    return std::string(1, kRamp[static_cast<size_t>(step)]);
+    return std::string(1, kRamp[step]);
   }
   return absl::StrCat("\x1b[38;", grey(upper, colours), ";48;", grey(lower, colours), "m▀");
 }
@@ -86,14 +85,12 @@ std::vector<std::string> draw_image(const GreyImage& image, Colours colours, int
   return lines;
 }
 
-// How many characters wide those lines are.
 int64_t drawn_width(const GreyImage& image, int64_t max_width) {
   return divided_up(image.width, shrink_factor(image, max_width));
 }
 
 constexpr int64_t kTerminalWidth = 80;
 
-// One channel of an image.
 GreyImage image_of(const Batch& batch, int64_t row, int64_t channel = 0) {
   const Array& pixels = batch.inputs.front();  // [B, channels, height, width]
   const int64_t channels = pixels.shape()[1], height = pixels.shape()[2];
@@ -104,7 +101,6 @@ GreyImage image_of(const Batch& batch, int64_t row, int64_t channel = 0) {
 
 int64_t channels_of(const Batch& batch) { return batch.inputs.front().shape()[1]; }
 
-// The mean of the channels.
 std::vector<float> greys_of(const Batch& batch, int64_t row) {
   const int64_t channels = channels_of(batch);
   std::vector<float> greys(image_of(batch, row).pixels.size());
@@ -138,7 +134,6 @@ absl::StatusOr<std::string> encode_png(const std::string& pixels, int64_t width,
   return bytes;
 }
 
-// A grid on which images are drawn.
 class ContactSheet {
  public:
   ContactSheet(int64_t count, int64_t image_height, int64_t image_width, int64_t channels)
@@ -156,9 +151,8 @@ class ContactSheet {
     const int64_t left = i % columns_ * cell_width_ + kGap;
     for (int64_t y = 0; y < image.height * scale_; ++y) {
       for (int64_t x = 0; x < image.width * scale_; ++x) {
-        const float pixel =
-            image.pixels[static_cast<size_t>(y / scale_ * image.width + x / scale_)];
-        pixels_[static_cast<size_t>(((top + y) * width_ + left + x) * channels_ + channel)] =
+        const float pixel = image.pixels[y / scale_ * image.width + x / scale_];
+        pixels_[((top + y) * width_ + left + x) * channels_ + channel] =
             static_cast<char>(std::lround(255 * std::clamp(pixel, 0.0F, 1.0F)));
       }
     }
@@ -217,7 +211,6 @@ std::span<const int64_t> row_of(const Array& array, int64_t row) {
   return {array.data<int64_t>() + row * length, static_cast<size_t>(length)};
 }
 
-// A question and its answer, without their padding.
 std::string describe_question(const Dataset& dataset, const Batch& batch, int64_t row) {
   std::span<const int64_t> question = row_of(batch.inputs[0], row);
   if (batch.inputs.back().dtype() == DType::boolean) {
@@ -247,7 +240,7 @@ std::string describe_sequence(const Dataset& dataset, const Batch& batch, int64_
     counted.push_back(targets[t]);
     end = t + 1;
   }
-  std::vector<int64_t> sequence(inputs.begin(), inputs.begin() + static_cast<int64_t>(end));
+  std::vector<int64_t> sequence(inputs.begin(), inputs.begin() + end);
   if (end > 0) sequence.push_back(targets[end - 1]);
 
   const Vocabulary& vocabulary = dataset.vocabulary();
@@ -288,8 +281,7 @@ std::string describe_vocabulary(const Vocabulary& vocabulary, bool all) {
   const bool has_bytes = vocabulary.kind() == TokenKind::kBpe;
   std::string texts;
   for (int64_t token = has_bytes ? kBytes : 0; token < vocabulary.size(); ++token) {
-    absl::StrAppend(&texts, texts.empty() ? "\"" : " \"",
-                    escape(vocabulary.texts()[static_cast<size_t>(token)]), "\"");
+    absl::StrAppend(&texts, texts.empty() ? "\"" : " \"", escape(vocabulary.texts()[token]), "\"");
   }
   return absl::StrCat(
       size, has_bytes ? " bytes and byte pairs: " : " words: ", beginning(texts, all), "\n");
@@ -298,11 +290,10 @@ std::string describe_vocabulary(const Vocabulary& vocabulary, bool all) {
 std::string describe_unknown(const Vocabulary& vocabulary) {
   const std::optional<int64_t> unknown = vocabulary.unknown();
   if (!unknown) return "";
-  return absl::StrCat("unknown      \"", escape(vocabulary.texts()[static_cast<size_t>(*unknown)]),
+  return absl::StrCat("unknown      \"", escape(vocabulary.texts()[*unknown]),
                       "\": what training has too rarely, or not at all\n");
 }
 
-// The data: tokens.
 std::string describe_tokens(const Dataset& dataset, bool all) {
   return absl::StrCat(describe_vocabulary(dataset.vocabulary(), all),
                       describe_unknown(dataset.vocabulary()),  //
@@ -312,7 +303,6 @@ std::string describe_tokens(const Dataset& dataset, bool all) {
                           : describe_class_names(dataset, all));
 }
 
-// The data: images.
 std::string describe_classes(const Dataset& dataset, bool all) {
   const DataShape shape = dataset.shape();
   return absl::StrCat(describe_class_names(dataset, all),  //
@@ -336,9 +326,8 @@ absl::StatusOr<std::string> write_contact_sheet(const Dataset& dataset, Split sp
     const bool ends = (row + 1) % sheet.columns() == 0 || row + 1 == batch.rows();
     absl::StrAppend(&classes, class_of(dataset, batch, row), ends ? "\n" : " ");
   }
-  const absl::StatusOr<std::string> png = sheet.png();
-  if (!png.ok()) return png.status();
-  if (absl::Status status = write_file_atomically(path, *png); !status.ok()) return status;
+  ASSIGN_OR_RETURN(const std::string png, sheet.png());
+  RETURN_IF_ERROR(write_file_atomically(path, png));
   return classes;
 }
 

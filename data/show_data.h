@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/split.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

@@ -5,10 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "data/batch_builder.h"
-#include "data/split.h"
-
 namespace qkv {
 namespace {
 
@@ -88,7 +84,7 @@ class TaskDataset final : public Dataset {
 
   Example validation_example(int64_t index) const override {
     check_validation_range(index, 1, validation_size());
-    return validation_[static_cast<size_t>(index)];
+    return validation_[index];
   }
 
   std::optional<std::vector<int64_t>> answer_to(const std::vector<int64_t>& prompt) const override {
@@ -149,11 +145,10 @@ class TaskDataset final : public Dataset {
   }
 
   absl::Status no_question(const char* side, int64_t questions) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("data: the task ", options_.task, " has only ", questions,
-                     " different questions, but none of them is for ", side,
-                     "; use longer questions, more symbols or a train_fraction other than ",
-                     options_.train_fraction));
+    return invalid_argument("data: the task ", options_.task, " has only ", questions,
+                            " different questions, but none of them is for ", side,
+                            "; use longer questions, more symbols or a train_fraction other than ",
+                            options_.train_fraction);
   }
 
   int64_t padding() const { return vocabulary().size() - 1; }
@@ -205,11 +200,10 @@ DataShape shape_of(const Task& task, DataForm form) {
 absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,
                                                            bool validates_on_all, uint64_t seed,
                                                            DataForm form) {
-  auto vocabulary = Vocabulary::create(task.token_texts);
-  if (!vocabulary.ok()) return vocabulary.status();
+  ASSIGN_OR_RETURN(auto vocabulary, Vocabulary::create(task.token_texts));
   auto dataset = std::make_unique<TaskDataset>(options, std::move(task), validates_on_all,
-                                               *vocabulary, seed, form);
-  if (absl::Status status = dataset->fill(); !status.ok()) return status;
+                                               vocabulary, seed, form);
+  RETURN_IF_ERROR(dataset->fill());
   return dataset;
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/batch_builder.h"
 #include "data/data_options.h"
 #include "data/dataset.h"
@@ -15,6 +14,7 @@
 #include "data/records/records.h"
 #include "data/split.h"
 #include "framework/core/random.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -94,14 +93,12 @@ ColourImage turned(ColourImage image, int orientation) {
   return seen;
 }
 
-absl::Status wrong_image(const std::string& message) { return absl::InvalidArgumentError(message); }
-
 absl::Status check_pixels(int64_t width, int64_t height, int64_t most, const BeginPixels& begin) {
   if (width > 0 && height > 0 && width <= most / height) {
     return begin ? begin(width * height) : absl::OkStatus();
   }
-  return wrong_image(absl::StrCat("is too large: its header says ", width, " x ", height,
-                                  " pixels, but at most ", most, " are read"));
+  return invalid_argument("is too large: its header says ", width, " x ", height,
+                          " pixels, but at most ", most, " are read");
 }
 
 // Laid on white, a pixel after the other, in place.
@@ -122,12 +119,9 @@ absl::StatusOr<ColourImage> decode_png(std::string_view file, int64_t most_pixel
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, decltype(&png_image_free)> freed(&image, &png_image_free);
-  const auto damaged = [&] {
-    return wrong_image(absl::StrCat("is a damaged PNG: ", image.message));
-  };
+  const auto damaged = [&] { return invalid_argument("is a damaged PNG: ", image.message); };
   if (png_image_begin_read_from_memory(&image, file.data(), file.size()) == 0) return damaged();
-  absl::Status status = check_pixels(image.width, image.height, most_pixels, begin);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(check_pixels(image.width, image.height, most_pixels, begin));
   const bool has_alpha = (image.format & PNG_FORMAT_FLAG_ALPHA) != 0;
   image.format = has_alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
   image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // 16 bits are sRGB, too, unless the file says else
@@ -143,7 +137,7 @@ absl::StatusOr<ColourImage> decode_jpeg(std::string_view file, int64_t most_pixe
       tjInitDecompress(), &tjDestroy);
   if (!reader) return absl::InternalError("libjpeg-turbo cannot begin to read a JPEG");
   const auto damaged = [&] {
-    return wrong_image(absl::StrCat("is a damaged JPEG: ", tjGetErrorStr2(reader.get())));
+    return invalid_argument("is a damaged JPEG: ", tjGetErrorStr2(reader.get()));
   };
   const auto* bytes = reinterpret_cast<const unsigned char*>(file.data());
   int width = 0, height = 0, subsampling = 0, colours = 0;
@@ -151,11 +145,10 @@ absl::StatusOr<ColourImage> decode_jpeg(std::string_view file, int64_t most_pixe
                           &colours) != 0) {
     return damaged();
   }
-  if (width == 0 || height == 0) return wrong_image("is a damaged JPEG: it has no header");
-  absl::Status status = check_pixels(width, height, most_pixels, begin);
-  if (!status.ok()) return status;
+  if (width == 0 || height == 0) return invalid_argument("is a damaged JPEG: it has no header");
+  RETURN_IF_ERROR(check_pixels(width, height, most_pixels, begin));
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
-    return wrong_image("is a JPEG in CMYK, the inks of a printer; save it in RGB");
+    return invalid_argument("is a JPEG in CMYK, the inks of a printer; save it in RGB");
   }
   ColourImage image{height, width, std::string(static_cast<size_t>(3) * width * height, '\0')};
   // A part that is missing is only a warning, and would be grey.
@@ -168,7 +161,6 @@ absl::StatusOr<ColourImage> decode_jpeg(std::string_view file, int64_t most_pixe
   return image;
 }
 
-// One channel of an image.
 struct Plane {
   int64_t height, width;
   std::string bytes;  // [height, width]
@@ -193,7 +185,6 @@ Side side_of_image(int64_t scaled, int64_t wanted) {
   return {scaled, 0, (wanted - scaled) / 2, scaled};
 }
 
-// How high and wide the whole image becomes.
 std::pair<int64_t, int64_t> scaled_size(int64_t height, int64_t width, const ImageLayout& to) {
   if (to.fit == Fit::kStretch) return {to.height, to.width};
   const bool is_wide = width * to.height >= height * to.width;  // wider than wanted
@@ -275,24 +266,23 @@ bool is_image(std::string_view begin) {
 
 absl::StatusOr<ColourImage> decode_image(std::string_view file, int64_t most_pixels,
                                          const BeginPixels& begin) {
-  if (file.empty()) return wrong_image("is empty");
+  if (file.empty()) return invalid_argument("is empty");
   if (is_image(file)) {
-    absl::StatusOr<ColourImage> image = file.starts_with(kPngBegin)
+    ASSIGN_OR_RETURN(ColourImage image, file.starts_with(kPngBegin)
                                             ? decode_png(file, most_pixels, begin)
-                                            : decode_jpeg(file, most_pixels, begin);
-    if (!image.ok()) return image;
-    return turned(*std::move(image), exif_orientation(file));
+                                            : decode_jpeg(file, most_pixels, begin));
+    return turned(std::move(image), exif_orientation(file));
   }
   if (const std::string kind = kind_of_file(file); !kind.empty()) {
-    return wrong_image(absl::StrCat(
+    return invalid_argument(
         "is ", kind,
-        "; images are PNG or JPEG files, which ImageMagick makes: convert FILE FILE.png"));
+        "; images are PNG or JPEG files, which ImageMagick makes: convert FILE FILE.png");
   }
   std::string first;
   for (const char byte : file.substr(0, 4)) {
     absl::StrAppendFormat(&first, " %02X", static_cast<unsigned char>(byte));
   }
-  return wrong_image(absl::StrCat("is neither a PNG nor a JPEG file: it begins with", first));
+  return invalid_argument("is neither a PNG nor a JPEG file: it begins with", first);
 }
 
 std::string fit_image(const ColourImage& image, const ImageLayout& layout) {
@@ -308,8 +298,7 @@ std::string fit_image(const ColourImage& image, const ImageLayout& layout) {
            [&](size_t row, size_t column, double value) {
              const int64_t at = (top + static_cast<int64_t>(row)) * layout.width + across.before +
                                 static_cast<int64_t>(column);
-             bytes[static_cast<size_t>(at)] =
-                 static_cast<char>(std::lround(std::clamp(value, 0.0, 255.0)));
+             bytes[at] = static_cast<char>(std::lround(std::clamp(value, 0.0, 255.0)));
            });
   }
   return bytes;

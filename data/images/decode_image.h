@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/statusor.h"
 #include "data/data_options.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

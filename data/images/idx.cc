@@ -17,8 +17,6 @@ constexpr size_t kMagic = 4;               // bytes
 constexpr int64_t kMaxBytes = 1 << 30;     // twenty times MNIST
 constexpr unsigned kUnsignedBytes = 0x08;  // the type
 
-absl::Status wrong(const std::string& message) { return absl::InvalidArgumentError(message); }
-
 unsigned byte_at(std::string_view bytes, size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
 const char* name_of_type(unsigned type) {
@@ -44,25 +42,25 @@ absl::Status check_magic(std::string_view file, size_t dimensions) {
     for (size_t i = 0; i < std::min(file.size(), kMagic); ++i) {
       absl::StrAppendFormat(&begin, " %02X", byte_at(file, i));
     }
-    return wrong(absl::StrCat("is not an IDX file (the format of MNIST): it begins with", begin));
+    return invalid_argument("is not an IDX file (the format of MNIST): it begins with", begin);
   }
   if (const unsigned type = byte_at(file, 2); type != kUnsignedBytes) {
-    return wrong(absl::StrFormat(
+    return invalid_argument(absl::StrFormat(
         "its numbers have type 0x%02X, %s; images and labels are unsigned bytes, type 0x08", type,
         name_of_type(type)));
   }
   if (const unsigned found = byte_at(file, 3); found != dimensions) {
-    return wrong(absl::StrCat("its numbers have ", found, " dimensions; ",
-                              dimensions == 3 ? "images have 3: number, height and width"
-                                              : "labels have 1: their number"));
+    return invalid_argument("its numbers have ", found, " dimensions; ",
+                            dimensions == 3 ? "images have 3: number, height and width"
+                                            : "labels have 1: their number");
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int64_t>> parse_sizes(std::string_view file, size_t dimensions) {
-  if (absl::Status status = check_magic(file, dimensions); !status.ok()) return status;
+  RETURN_IF_ERROR(check_magic(file, dimensions));
   if (file.size() < kMagic + 4 * dimensions)
-    return wrong("is truncated: it ends within the header");
+    return invalid_argument("is truncated: it ends within the header");
   std::vector<int64_t> sizes;
   for (size_t d = 0; d < dimensions; ++d) {
     int64_t size = 0;
@@ -108,8 +106,8 @@ absl::StatusOr<std::string> gunzip(std::string_view bytes, size_t max_bytes) {
       return absl::InvalidArgumentError("its gzip data end before they are complete");
     }
     if (status != Z_OK && status != Z_STREAM_END) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "its gzip data are damaged: ", stream.msg != nullptr ? stream.msg : zError(status)));
+      return invalid_argument("its gzip data are damaged: ",
+                              stream.msg != nullptr ? stream.msg : zError(status));
     }
   }
   unpacked.resize(written);
@@ -117,53 +115,46 @@ absl::StatusOr<std::string> gunzip(std::string_view bytes, size_t max_bytes) {
 }
 
 absl::StatusOr<IdxArray> parse_idx(std::string_view file, size_t dimensions) {
-  if (file.empty()) return wrong("is empty");
+  if (file.empty()) return invalid_argument("is empty");
   const bool zipped = is_gzipped(file);
   const size_t header = kMagic + 4 * dimensions;
   std::string unpacked;
   if (zipped) {
-    absl::StatusOr<std::string> begin = gunzip(file, header);
-    if (!begin.ok()) return begin.status();
-    unpacked = *std::move(begin);
+    ASSIGN_OR_RETURN(unpacked, gunzip(file, header));
   }
-  absl::StatusOr<std::vector<int64_t>> sizes = parse_sizes(zipped ? unpacked : file, dimensions);
-  if (!sizes.ok()) return sizes.status();
+  ASSIGN_OR_RETURN(std::vector<int64_t> sizes, parse_sizes(zipped ? unpacked : file, dimensions));
 
-  const std::string product = absl::StrJoin(*sizes, " x ");
-  if (std::ranges::count(*sizes, 0) > 0) {
-    return wrong(absl::StrCat("has no elements: its header says ", product));
+  const std::string product = absl::StrJoin(sizes, " x ");
+  if (std::ranges::count(sizes, 0) > 0) {
+    return invalid_argument("has no elements: its header says ", product);
   }
   int64_t wanted = 1;
-  for (const int64_t size : *sizes) {
+  for (const int64_t size : sizes) {
     if (size > kMaxBytes / wanted) {
-      return wrong(absl::StrCat("is too large: its header says ", product, " bytes, but at most ",
-                                kMaxBytes, " are read"));
+      return invalid_argument("is too large: its header says ", product, " bytes, but at most ",
+                              kMaxBytes, " are read");
     }
     wanted *= size;
   }
   // A byte more than there should be shows that there are too many, however many they are.
   const size_t whole = header + static_cast<size_t>(wanted);
   if (zipped) {
-    absl::StatusOr<std::string> all = gunzip(file, whole + 1);
-    if (!all.ok()) return all.status();
-    unpacked = *std::move(all);
+    ASSIGN_OR_RETURN(unpacked, gunzip(file, whole + 1));
     file = unpacked;
   }
   if (file.size() < whole) {
-    return wrong(absl::StrCat("is truncated: its header says ", product, " bytes, but ",
-                              file.size() - header, " follow it"));
+    return invalid_argument("is truncated: its header says ", product, " bytes, but ",
+                            file.size() - header, " follow it");
   }
   if (file.size() > whole) {
-    return wrong(
-        absl::StrCat("is too long: its header says ", product, " bytes, but more follow it"));
+    return invalid_argument("is too long: its header says ", product, " bytes, but more follow it");
   }
-  return IdxArray{*std::move(sizes), std::string(file.substr(header))};
+  return IdxArray{std::move(sizes), std::string(file.substr(header))};
 }
 
 absl::StatusOr<IdxArray> read_idx(const std::string& path, size_t dimensions) {
-  const absl::StatusOr<std::string> file = read_regular_file(path);
-  if (!file.ok()) return file.status();
-  absl::StatusOr<IdxArray> array = parse_idx(*file, dimensions);
+  ASSIGN_OR_RETURN(const std::string file, read_regular_file(path));
+  absl::StatusOr<IdxArray> array = parse_idx(file, dimensions);
   if (array.ok()) return array;
   return absl::Status(array.status().code(), absl::StrCat(path, ": ", array.status().message()));
 }

@@ -71,7 +71,7 @@ class ListedImages final : public ImageDataset {
     const auto* bytes = reinterpret_cast<const unsigned char*>(images.bytes.data()) +
                         static_cast<size_t>(i) * pixels.size();
     for (size_t p = 0; p < pixels.size(); ++p) pixels[p] = static_cast<float>(bytes[p]) / 255.0F;
-    return images.labels[static_cast<size_t>(i)];
+    return images.labels[i];
   }
 
   LabelledImages training_, validation_;

@@ -12,7 +12,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "data/file.h"
 #include "framework/core/memory/out_of_memory.h"
 #include "framework/core/text/mistakes.h"
 #include "framework/io/files.h"
@@ -44,23 +43,19 @@ absl::StatusOr<std::shared_ptr<void>> take_memory(uint64_t bytes, const std::sto
   std::shared_ptr<void> held(nullptr, [bytes](void*) { used -= bytes; });
   const uint64_t available = available_memory();
   if (bytes <= available) return held;
-  return absl::InvalidArgumentError(absl::StrCat("needs ", describe_bytes(bytes),
-                                                 " to be decoded, but only ",
-                                                 describe_bytes(available), " are free"));
+  return invalid_argument("needs ", describe_bytes(bytes), " to be decoded, but only ",
+                          describe_bytes(available), " are free");
 }
 
 absl::StatusOr<std::string> decode(const std::string& file, const ImageLayout& layout,
                                    const std::stop_token& stop) {
   std::shared_ptr<void> held;
   const auto take = [&](int64_t pixels) -> absl::Status {
-    auto taken = take_memory(kBytesOfPixel * static_cast<uint64_t>(pixels), stop);
-    if (!taken.ok()) return taken.status();
-    held = *std::move(taken);
+    ASSIGN_OR_RETURN(held, take_memory(kBytesOfPixel * static_cast<uint64_t>(pixels), stop));
     return absl::OkStatus();
   };
-  const absl::StatusOr<ColourImage> image = decode_image(file, kMostPixels, take);
-  if (!image.ok()) return image.status();
-  return fit_image(*image, layout);
+  ASSIGN_OR_RETURN(const ColourImage image, decode_image(file, kMostPixels, take));
+  return fit_image(image, layout);
 }
 
 // An image that may be large is decoded by a thread of its own, which nobody waits for after a
@@ -124,15 +119,15 @@ absl::StatusOr<std::string> read_image(const std::string& path, const ImageLayou
   std::error_code ignored;
   if (const uintmax_t size = fs::file_size(path, ignored);
       size > kMostImageBytes && size != static_cast<uintmax_t>(-1)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is too large: it has ", size, " bytes, but at most ", kMostImageBytes, " are read"));
+    return invalid_argument("is too large: it has ", size, " bytes, but at most ", kMostImageBytes,
+                            " are read");
   }
   const absl::StatusOr<std::string> file = read_regular_file(path);
   if (!file.ok()) {
     std::string_view why(file.status().message().data(), file.status().message().size());
     const std::string begin = absl::StrCat("cannot read ", path, ": ");
     if (why.starts_with(begin)) why.remove_prefix(begin.size());
-    return absl::InvalidArgumentError(absl::StrCat("cannot be read: ", std::string(why)));
+    return invalid_argument("cannot be read: ", std::string(why));
   }
   return decode_until(*file, layout, stop);
 }
@@ -157,16 +152,15 @@ absl::StatusOr<LabelledImages> read_image_files(const std::vector<ImageFile>& fi
     std::vector<absl::StatusOr<std::string>> images(static_cast<size_t>(now));
     kernels::parallel_for(now, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        images[static_cast<size_t>(i)] =
-            read_image(files[static_cast<size_t>(first + i)].path, layout, wait.stop);
+        images[i] = read_image(files[first + i].path, layout, wait.stop);
       }
     });
     if (wait.stop.stop_requested()) return stopped();
     for (int64_t i = 0; i < now; ++i) {
-      const auto& [path, label] = files[static_cast<size_t>(first + i)];
-      const absl::StatusOr<std::string>& image = images[static_cast<size_t>(i)];
+      const auto& [path, label] = files[first + i];
+      const absl::StatusOr<std::string>& image = images[i];
       if (!image.ok()) {
-        mistakes.add(path, 0, std::string(image.status().message()));
+        mistakes.add(path, 0, image.status().message());
         continue;
       }
       read.bytes += *image;

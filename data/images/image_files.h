@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/file.h"
 #include "data/images/decode_image.h"
 #include "data/images/image_dataset.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

@@ -8,7 +8,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "data/file.h"
 #include "framework/core/text/mistakes.h"
 #include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
@@ -16,10 +15,6 @@
 
 namespace qkv {
 namespace {
-
-absl::Status bad_record(std::string_view what) {
-  return absl::InvalidArgumentError(std::string(what));
-}
 
 std::string quoted(const std::vector<std::string>& names) {
   return names.empty() ? "none" : absl::StrCat("\"", listed(names, "\", \""), "\"");
@@ -68,7 +63,7 @@ class JsonReader : public nlohmann::detail::json_sax_dom_parser<nlohmann::json> 
 absl::StatusOr<std::vector<std::string>> parse_csv_record(std::string line, const NextLine& next) {
   std::vector<std::string> fields;
   const auto wrong = [&fields](const char* what) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " field ", fields.size() + 1));
+    return invalid_argument(what, " field ", fields.size() + 1);
   };
   for (size_t place = 0;; ++place) {  // a field begins at each place
     std::string field;
@@ -106,10 +101,10 @@ absl::StatusOr<std::vector<std::string>> parse_csv_record(std::string line, cons
 RecordReader::RecordReader(std::string_view path, RecordLayout layout, NextLine next)
     : format_(format_of(path)), layout_(std::move(layout)), next_(std::move(next)) {}
 
-absl::Status RecordReader::end_with(std::string_view what) {
+absl::Status RecordReader::end_with(const std::string& what) {
   next_ = [] { return std::nullopt; };
   rest_.clear();
-  return bad_record(what);
+  return invalid_argument(what);
 }
 
 // "\r\n" and "\r" end a line, too.
@@ -140,22 +135,23 @@ std::optional<absl::StatusOr<Record>> RecordReader::next() {
   if (const std::string other = line_ == 1 ? other_than_text(*line) : ""; !other.empty()) {
     return end_with(other);
   }
-  if (is_blank(*line) && not_utf8_.empty()) return bad_record("is blank");
+  if (is_blank(*line) && not_utf8_.empty()) return invalid_argument("is blank");
   absl::StatusOr<Record> record = parse(*std::move(line));
-  if (!not_utf8_.empty()) return bad_record(not_utf8_);
+  if (!not_utf8_.empty()) return invalid_argument(not_utf8_);
   if (!record.ok()) return record;
   record->line = begin_;
-  if (absl::Status status = check(*record); !status.ok()) return status;
+  RETURN_IF_ERROR(check(*record));
   return record;
 }
 
 absl::Status RecordReader::read_header() {
   std::optional<std::string> line = next_line();
   if (!line) return absl::OkStatus();
-  if (const std::string other = other_than_text(*line); !other.empty()) return bad_record(other);
+  if (const std::string other = other_than_text(*line); !other.empty())
+    return invalid_argument(other);
   const absl::StatusOr<std::vector<std::string>> names =
       parse_csv_record(*std::move(line), [this] { return next_line(); });
-  if (!not_utf8_.empty()) return bad_record(not_utf8_);
+  if (!not_utf8_.empty()) return invalid_argument(not_utf8_);
   if (!names.ok()) return names.status();
   columns_ = names->size();
   const auto find = [&](const std::string& name) -> std::optional<size_t> {
@@ -172,13 +168,13 @@ absl::Status RecordReader::read_header() {
   }
   const size_t other =
       names->size() == 1 ? names->front().find_first_of(";\t|") : std::string::npos;
-  return bad_record(absl::StrCat(
+  return invalid_argument(
       "the header has to name the column \"", question ? layout_.answer : layout_.question,
       "\" once; its columns are ", quoted(*names),
-      other == std::string::npos ? other_keys(*names)
-                                 : absl::StrCat("; a comma separates columns, not \"",
-                                                escape(names->front().substr(other, 1)),
-                                                "\": save the file with commas")));
+      other == std::string::npos
+          ? other_keys(*names)
+          : absl::StrCat("; a comma separates columns, not \"",
+                         escape(names->front().substr(other, 1)), "\": save the file with commas"));
 }
 
 // How to read other columns or keys, where a file does not have that of the question or the answer.
@@ -218,11 +214,11 @@ absl::StatusOr<Record> RecordReader::parse_tabs(std::string_view line) const {
   if (tabs != 1) {
     const auto& [first, second] = layout_.answer_first ? std::tie(layout_.answer, layout_.question)
                                                        : std::tie(layout_.question, layout_.answer);
-    return bad_record(absl::StrCat("has ", tabs == 0 ? "no tab" : absl::StrCat(tabs, " tabs"),
-                                   ": a line is ", first, "<TAB>", second,
-                                   line.starts_with('{') || line.starts_with('[')
-                                       ? "; a file of JSON lines has a name that ends in .jsonl"
-                                       : ""));
+    return invalid_argument("has ", tabs == 0 ? "no tab" : absl::StrCat(tabs, " tabs"),
+                            ": a line is ", first, "<TAB>", second,
+                            line.starts_with('{') || line.starts_with('[')
+                                ? "; a file of JSON lines has a name that ends in .jsonl"
+                                : "");
   }
   const size_t tab = line.find('\t');
   std::string first(line.substr(0, tab)), second(line.substr(tab + 1));
@@ -235,9 +231,8 @@ absl::StatusOr<Record> RecordReader::parse_csv(std::string line) {
       parse_csv_record(std::move(line), [this] { return next_line(); });
   if (!fields.ok()) return fields.status();
   if (fields->size() != columns_) {
-    return bad_record(absl::StrCat("has ", fields->size(),
-                                   fields->size() == 1 ? " field" : " fields",
-                                   ", but the header has ", columns_));
+    return invalid_argument("has ", fields->size(), fields->size() == 1 ? " field" : " fields",
+                            ", but the header has ", columns_);
   }
   Record record{.question = (*fields)[question_column_]};
   if (answer_column_) record.answer = (*fields)[*answer_column_];
@@ -248,38 +243,34 @@ absl::StatusOr<Record> RecordReader::parse_json(std::string_view line) const {
   nlohmann::json object;
   JsonReader reader(object);
   if (!nlohmann::json::sax_parse(line, &reader)) {
-    return bad_record(absl::StrCat("is not JSON: ", reader.mistake));
+    return invalid_argument("is not JSON: ", reader.mistake);
   }
-  if (!object.is_object()) return bad_record("is JSON, but not an object");
+  if (!object.is_object()) return invalid_argument("is JSON, but not an object");
   const auto count = [&](const std::string& key) {
     return std::ranges::count(reader.keys, nfc(key), nfc);
   };
   const auto text = [&](const std::string& key) -> absl::StatusOr<std::string> {
     if (count(key) == 0) {
-      return bad_record(absl::StrCat("has no key \"", key, "\"; its keys are ", quoted(reader.keys),
-                                     other_keys(reader.keys)));
+      return invalid_argument("has no key \"", key, "\"; its keys are ", quoted(reader.keys),
+                              other_keys(reader.keys));
     }
-    if (count(key) > 1) return bad_record(absl::StrCat("has the key \"", key, "\" twice"));
+    if (count(key) > 1) return invalid_argument("has the key \"", key, "\" twice");
     const auto& value = object[*std::ranges::find(reader.keys, nfc(key), nfc)];
     if (value.is_number_integer()) return value.dump();
     if (value.is_string()) return value.get<std::string>();
-    return bad_record(absl::StrCat("\"", key, "\" is neither a string nor an integer"));
+    return invalid_argument("\"", key, "\" is neither a string nor an integer");
   };
-  absl::StatusOr<std::string> question = text(layout_.question);
-  if (!question.ok()) return question.status();
-  Record record{.question = *std::move(question)};
+  ASSIGN_OR_RETURN(std::string question, text(layout_.question));
+  Record record{.question = std::move(question)};
   if (!layout_.answer_needed && count(layout_.answer) == 0) return record;
-  absl::StatusOr<std::string> answer = text(layout_.answer);
-  if (!answer.ok()) return answer.status();
-  record.answer = *std::move(answer);
+  ASSIGN_OR_RETURN(record.answer, text(layout_.answer));
   return record;
 }
 
 absl::Status RecordReader::check(const Record& record) const {
-  if (is_blank(record.question))
-    return bad_record(absl::StrCat("the ", layout_.question, " is empty"));
+  if (is_blank(record.question)) return invalid_argument("the ", layout_.question, " is empty");
   if (record.answer && is_blank(*record.answer)) {
-    return bad_record(absl::StrCat("the ", layout_.answer, " is empty"));
+    return invalid_argument("the ", layout_.answer, " is empty");
   }
   return absl::OkStatus();
 }
@@ -287,13 +278,12 @@ absl::Status RecordReader::check(const Record& record) const {
 absl::StatusOr<std::vector<Record>> read_records(const std::string& path,
                                                  const RecordLayout& layout,
                                                  FileMistakes& mistakes) {
-  const absl::StatusOr<std::string> text = read_regular_file(path);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, read_regular_file(path));
   size_t place = 0;
   const auto next_line = [&]() -> std::optional<std::string> {
-    if (place >= text->size()) return std::nullopt;
-    const size_t end = std::min(text->find('\n', place), text->size());
-    std::string line = text->substr(place, end - place);
+    if (place >= text.size()) return std::nullopt;
+    const size_t end = std::min(text.find('\n', place), text.size());
+    std::string line = text.substr(place, end - place);
     place = end + 1;
     return line;
   };
@@ -305,10 +295,10 @@ absl::StatusOr<std::vector<Record>> read_records(const std::string& path,
     if (record->ok()) {
       records.push_back(**std::move(record));
     } else {
-      mistakes.add(path, reader.line(), std::string(record->status().message()));
+      mistakes.add(path, reader.line(), record->status().message());
     }
   }
-  if (is_empty) return absl::InvalidArgumentError(absl::StrCat(path, ": has no example"));
+  if (is_empty) return invalid_argument(path, ": has no example");
   return records;
 }
 

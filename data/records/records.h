@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/file.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 
@@ -52,7 +52,7 @@ class RecordReader {
   enum class Format { kTabs, kCsv, kJsonLines };
 
  private:
-  absl::Status end_with(std::string_view what);
+  absl::Status end_with(const std::string& what);
   std::optional<std::string> next_line();
   absl::Status read_header();
   absl::StatusOr<Record> parse(std::string line);

@@ -39,7 +39,7 @@ Task make_addition(const DataOptions& options) {
     return example;
   };
   task.decisions = [digits](Split, Tokens prompt) {
-    if (prompt.size() > digits) prompt.erase(prompt.begin() + static_cast<int64_t>(digits));
+    if (prompt.size() > digits) prompt.erase(prompt.begin() + digits);
     return prompt;
   };
   return task;

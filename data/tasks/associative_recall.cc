@@ -58,8 +58,8 @@ void check_associative_recall(const DataOptions& options, OptionChecker& check) 
   check.range("alphabet", options.alphabet, 2, kMaxLetters);
   check.range("pairs", options.pairs, 1, kMaxLetters);
   if (options.alphabet >= 2 && options.pairs <= kMaxLetters && options.pairs > options.alphabet) {
-    check.add("pairs", absl::StrCat("must be at most the alphabet, ", options.alphabet,
-                                    ", because the keys are all different, not ", options.pairs));
+    check.add("pairs", "must be at most the alphabet, ", options.alphabet,
+              ", because the keys are all different, not ", options.pairs);
   }
 }
 

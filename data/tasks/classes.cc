@@ -5,6 +5,7 @@
 #include "data/file.h"
 #include "data/tasks/shared_records.h"
 #include "data/tasks/task_kit.h"
+#include "framework/core/status.h"
 #include "framework/core/text/mistakes.h"
 
 namespace qkv {
@@ -19,7 +20,6 @@ RecordLayout classes_layout(const DataOptions& options) {
           .answer_is_class = true};
 }
 
-// Where classes stand in a file.
 struct ClassPlaces {
   int64_t examples = 0;
   int64_t first_line = 0;
@@ -42,16 +42,14 @@ void check_classes(const SharedRecords& records, FileMistakes& mistakes) {
   for (const auto& [name, place] : trained) {
     const int64_t judging = one_file && judged.contains(name) ? judged[name].examples : 0;
     if (place.examples + judging > 1) continue;
-    mistakes.add(
-        records.training_path, place.first_line,
-        absl::StrCat("the class \"", name, "\" is seen once, here: it needs more examples"));
+    mistakes.add(records.training_path, place.first_line, "the class \"", name,
+                 "\" is seen once, here: it needs more examples");
   }
   for (const auto& [name, place] : judged) {
     if (trained.contains(name)) continue;
-    mistakes.add(records.validation_path, place.first_line,
-                 absl::StrCat("the class \"", name, "\" has ", place.examples,
-                              place.examples == 1 ? " example" : " examples",
-                              " for validation, first here, but none for training"));
+    mistakes.add(records.validation_path, place.first_line, "the class \"", name, "\" has ",
+                 place.examples, place.examples == 1 ? " example" : " examples",
+                 " for validation, first here, but none for training");
   }
 }
 
@@ -68,52 +66,47 @@ void find_alike(const std::string& path, const PlacesOfClasses& classes, FileMis
   for (const auto& [name, place] : classes) {
     const std::string plain(absl::StripAsciiWhitespace(name));
     if (plain == name || !classes.contains(plain)) continue;
-    mistakes.add(
-        path, place.first_line,
-        absl::StrCat("the class \"", name, "\" differs from \"", plain, "\" by white space alone"));
+    mistakes.add(path, place.first_line, "the class \"", name, "\" differs from \"", plain,
+                 "\" by white space alone");
   }
 }
 
 EncodeRecord encode_classes(const Vocabulary& vocabulary, const std::vector<std::string>& names) {
   return [&vocabulary, &names](const Record& record) -> absl::StatusOr<Example> {
-    auto prompt = vocabulary.encode(record.question);
-    if (!prompt.ok()) return prompt.status();
+    ASSIGN_OR_RETURN(auto prompt, vocabulary.encode(record.question));
     const auto name = std::ranges::find(names, *record.answer, nfc);  // an older run has others
     if (name == names.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown class \"", *record.answer, "\"; the classes are ", listed(names)));
+      return invalid_argument("unknown class \"", *record.answer, "\"; the classes are ",
+                              listed(names));
     }
-    return Example{*std::move(prompt), {name - names.begin()}};
+    return Example{std::move(prompt), {name - names.begin()}};
   };
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options, uint64_t seed,
                                                       DataForm form, const Wait& /*wait*/) {
   FileMistakes mistakes;
-  const absl::StatusOr<SharedRecords> records =
-      share_records(options, classes_layout(options), mistakes);
-  if (!records.ok()) return records.status();
-  check_class_texts(records->training_path, records->training, mistakes);
-  check_class_texts(records->validation_path, records->validation, mistakes);
-  check_classes(*records, mistakes);
+  ASSIGN_OR_RETURN(const SharedRecords records,
+                   share_records(options, classes_layout(options), mistakes));
+  check_class_texts(records.training_path, records.training, mistakes);
+  check_class_texts(records.validation_path, records.validation, mistakes);
+  check_classes(records, mistakes);
   if (!mistakes.empty()) return mistakes.status();
 
   PlacesOfClasses classes;
-  add_classes(records->training, classes);
+  add_classes(records.training, classes);
   find_alike(options.path, classes, mistakes);
   if (!mistakes.empty()) return mistakes.status();
   const auto many = std::ssize(classes);
   if (many < 2 || many > kMaxTextClasses) {
-    return absl::InvalidArgumentError(absl::StrCat(options.path, ": has ", many,
-                                                   many == 1 ? " class" : " classes",
-                                                   "; it needs 2 … ", kMaxTextClasses));
+    return invalid_argument(options.path, ": has ", many, many == 1 ? " class" : " classes",
+                            "; it needs 2 … ", kMaxTextClasses);
   }
   std::vector<std::string> names;
   for (const auto& [name, place] : classes) names.push_back(name);
-  const absl::StatusOr<Vocabulary> vocabulary =
-      vocabulary_of_records(*records, options, /*writes_answers=*/false, {});
-  if (!vocabulary.ok()) return vocabulary.status();
-  return dataset_of_records(*records, options, *vocabulary, encode_classes(*vocabulary, names),
+  ASSIGN_OR_RETURN(const Vocabulary vocabulary,
+                   vocabulary_of_records(records, options, /*writes_answers=*/false, {}));
+  return dataset_of_records(records, options, vocabulary, encode_classes(vocabulary, names),
                             {.form = form, .class_names = names, .seed = seed}, mistakes);
 }
 
@@ -121,10 +114,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& option
                                                        const KnownData& known,
                                                        const Wait& /*wait*/) {
   FileMistakes mistakes;
-  const absl::StatusOr<SharedRecords> records =
-      records_to_judge(options, classes_layout(options), mistakes);
-  if (!records.ok()) return records.status();
-  return dataset_to_judge(*records, known, encode_classes(known.vocabulary, known.class_names),
+  ASSIGN_OR_RETURN(const SharedRecords records,
+                   records_to_judge(options, classes_layout(options), mistakes));
+  return dataset_to_judge(records, known, encode_classes(known.vocabulary, known.class_names),
                           false, mistakes);
 }
 

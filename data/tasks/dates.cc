@@ -27,7 +27,7 @@ absl::Dec two_digits(int64_t number) { return absl::Dec(number, absl::kZeroPad2)
 
 // No two forms write anything the same.
 std::string write(int64_t form, int64_t year, int64_t month, int64_t day) {
-  const std::string name = kMonths[static_cast<size_t>(month - 1)];
+  const std::string name = kMonths[month - 1];
   const auto short_name = absl::string_view(name).substr(0, 3);
   const auto dd = two_digits(day), mm = two_digits(month), yy = two_digits(year % 100);
   switch (form) {

@@ -15,7 +15,7 @@ Task make_echo(const DataOptions& options) {
       example.prompt.push_back(choices.below(options.alphabet));
     }
     for (int64_t i = 0; i < options.length - options.distance; ++i) {
-      example.answer.push_back(example.prompt[static_cast<size_t>(i % options.distance)]);
+      example.answer.push_back(example.prompt[i % options.distance]);
     }
     return example;
   };

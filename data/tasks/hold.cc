@@ -39,8 +39,8 @@ Task make_hold(const DataOptions& options) {
     Tokens distances, symbols;
     for (size_t i = 0; i < prompt.size(); ++i) {
       if (prompt[i] == blank) continue;
-      const auto asked = std::find(prompt.begin() + static_cast<int64_t>(i), prompt.end(), asks);
-      distances.push_back(asked - prompt.begin() - static_cast<int64_t>(i) - 1);
+      const auto asked = std::find(prompt.begin() + i, prompt.end(), asks);
+      distances.push_back(asked - prompt.begin() - i - 1);
       symbols.push_back(prompt[i]);
       i = static_cast<size_t>(asked - prompt.begin()) + 1;  // the symbol again
     }

@@ -7,6 +7,7 @@
 #include "data/split.h"
 #include "data/tasks/task_kit.h"
 #include "framework/core/random.h"
+#include "framework/core/status.h"
 #include "framework/core/sure.h"
 #include "framework/core/text/mistakes.h"
 
@@ -56,17 +57,16 @@ void list_class(const FolderEntry& folder, int64_t label, ListedFiles& listed,
 // become `names`. With `leaves_out`, a folder of another name is nobody's mistake.
 absl::StatusOr<ListedFiles> list_images(const std::string& path, bool leaves_out,
                                         std::vector<std::string>& names, FileMistakes& mistakes) {
-  const auto entries = entries_of(path);
-  if (!entries.ok()) return entries.status();
+  ASSIGN_OR_RETURN(const auto entries, entries_of(path));
   if (names.empty()) {
-    for (const FolderEntry& entry : *entries) {
+    for (const FolderEntry& entry : entries) {
       if (entry.is_folder) names.push_back(class_of_folder(entry.name));
     }
   }
   ListedFiles listed;
   listed.folders.resize(names.size());
   std::map<std::string, const FolderEntry*> found;
-  for (const FolderEntry& entry : *entries) {
+  for (const FolderEntry& entry : entries) {
     const std::string name = class_of_folder(entry.name);
     if (!entry.is_folder && is_no_image(entry)) {
       listed.no_images.push_back(entry.path);
@@ -75,11 +75,10 @@ absl::StatusOr<ListedFiles> list_images(const std::string& path, bool leaves_out
     } else if (std::ranges::count(names, name, nfc) > 0) {
       if (nfc(entry.name) != entry.name) listed.other_forms.push_back(entry.path);
       if (!found.emplace(name, &entry).second) {
-        mistakes.add(entry.path, 0, absl::StrCat("is another folder of the class ", name));
+        mistakes.add(entry.path, 0, "is another folder of the class ", name);
       }
     } else if (!leaves_out) {
-      mistakes.add(entry.path, 0,
-                   absl::StrCat("is an unknown class; the classes are ", qkv::listed(names)));
+      mistakes.add(entry.path, 0, "is an unknown class; the classes are ", qkv::listed(names));
     }
   }
   for (size_t i = 0; i < names.size(); ++i) {
@@ -155,9 +154,8 @@ void check_counts(const LabelledImages& training, const LabelledImages& validati
     if (trained + judged == 1) {
       mistakes.add(listed.folders[label], 0, "the class has one image; it needs more");
     } else if (trained == 0 && judged > 0) {
-      mistakes.add(listed.folders[label], 0,
-                   absl::StrCat("the class has ", judged,
-                                " images for validation, but none for training; it needs more"));
+      mistakes.add(listed.folders[label], 0, "the class has ", judged,
+                   " images for validation, but none for training; it needs more");
     }
   }
 }
@@ -170,9 +168,8 @@ void find_images_of_both(const LabelledImages& training, const std::vector<Image
   for (size_t i = 0; i < validation.labels.size(); ++i) {
     const auto found = known.find(bytes_of(validation, i));
     if (found == known.end()) continue;
-    mistakes.add(judged[i].path, 0,
-                 absl::StrCat("is the same image as ", trained[found->second].path,
-                              "; leave one of them out"));
+    mistakes.add(judged[i].path, 0, "is the same image as ", trained[found->second].path,
+                 "; leave one of them out");
   }
 }
 
@@ -198,46 +195,41 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& op
   FileMistakes mistakes;
   std::vector<std::string> names = names_of_classes(options);
   const bool leaves_out = !names.empty();
-  const auto listed = list_images(options.path, leaves_out, names, mistakes);
-  if (!listed.ok()) return listed.status();
+  ASSIGN_OR_RETURN(const auto listed, list_images(options.path, leaves_out, names, mistakes));
   for (size_t i = 0; i < names.size(); ++i) {
-    if (!listed->folders[i].empty()) continue;
-    mistakes.add(options.path, 0, absl::StrCat("has no folder for the class ", names[i]));
+    if (!listed.folders[i].empty()) continue;
+    mistakes.add(options.path, 0, "has no folder for the class ", names[i]);
   }
   ListedFiles others;
   if (!one_folder) {
-    auto found = list_images(options.validation_path, leaves_out, names, mistakes);
-    if (!found.ok()) return found.status();
-    others = *std::move(found);
+    ASSIGN_OR_RETURN(others, list_images(options.validation_path, leaves_out, names, mistakes));
   }
   if (absl::Status status = check_folders(options.path, names);
       !status.ok() && (mistakes.empty() || names.empty())) {
     return status;
   }
-  auto all = read_image_files(listed->files, layout_of(options), mistakes, wait);
-  if (!all.ok()) return all.status();
-  auto judged = read_image_files(others.files, layout_of(options), mistakes, wait);
-  if (!judged.ok()) return judged.status();
+  ASSIGN_OR_RETURN(auto all, read_image_files(listed.files, layout_of(options), mistakes, wait));
+  ASSIGN_OR_RETURN(auto judged, read_image_files(others.files, layout_of(options), mistakes, wait));
   if (!mistakes.empty()) return mistakes.status();
 
-  LabelledImages training = *std::move(all), validation = *std::move(judged);
+  LabelledImages training = std::move(all), validation = std::move(judged);
   if (one_folder) {
     validation = take_held(training, options.train_fraction);
   } else {
-    find_images_of_both(training, listed->files, validation, others.files, mistakes);
+    find_images_of_both(training, listed.files, validation, others.files, mistakes);
   }
-  check_counts(training, validation, *listed, one_folder, mistakes);
+  check_counts(training, validation, listed, one_folder, mistakes);
   if (!mistakes.empty()) return mistakes.status();
   if (validation.size() == 0 || training.size() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return invalid_argument(
         options.path, ": has too few images: of its ", training.size() + validation.size(),
         " none is for ", training.size() == 0 ? "training" : "validation",
         "; use more images, data.validation_path, or a train_fraction other than ",
-        options.train_fraction));
+        options.train_fraction);
   }
   validation = each_once(validation, options.validation_examples);
   std::vector<std::string> notes;
-  listed->add_notes(notes);
+  listed.add_notes(notes);
   others.add_notes(notes);
   note_unjudged_classes(names, validation.labels, notes);
   std::string fingerprint = fingerprint_of_images(training, validation);
@@ -252,22 +244,23 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_image_folder(const DataOptions& o
                                                             const Wait& wait) {
   FileMistakes mistakes;
   std::vector<std::string> names = known.vocabulary.texts();
-  const auto listed = list_images(options.path, !options.class_names.empty(), names, mistakes);
-  if (!listed.ok()) return listed.status();
+  ASSIGN_OR_RETURN(const auto listed,
+                   list_images(options.path, !options.class_names.empty(), names, mistakes));
   const DataShape& shape = known.most;
-  auto images = read_image_files(
-      listed->files, {shape.channels, shape.height, shape.width, options.fit}, mistakes, wait);
-  if (!images.ok()) return images.status();
+  ASSIGN_OR_RETURN(
+      auto images,
+      read_image_files(listed.files, {shape.channels, shape.height, shape.width, options.fit},
+                       mistakes, wait));
   if (!mistakes.empty()) return mistakes.status();
-  if (images->size() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(options.path, ": has no image of a class"));
+  if (images.size() == 0) {
+    return invalid_argument(options.path, ": has no image of a class");
   }
   std::vector<std::string> notes;
-  listed->add_notes(notes);
+  listed.add_notes(notes);
   DataOptions all = options;
-  all.validation_examples = images->size();
-  LabelledImages nothing{images->each, {}, {}};
-  return make_listed_images(known.vocabulary, std::move(nothing), *std::move(images), all,
+  all.validation_examples = images.size();
+  LabelledImages nothing{images.each, {}, {}};
+  return make_listed_images(known.vocabulary, std::move(nothing), std::move(images), all,
                             /*fingerprint=*/"", /*seed=*/1, std::move(notes));
 }
 
@@ -279,8 +272,7 @@ void check_image_folder(const DataOptions& options, OptionChecker& check) {
   }
   check.range("image_size", options.image_size, 1, kLargestSide);
   if (options.channels != 1 && options.channels != 3) {
-    check.add("channels",
-              absl::StrCat("must be 1 (grey) or 3 (red, green and blue), not ", options.channels));
+    check.add("channels", "must be 1 (grey) or 3 (red, green and blue), not ", options.channels);
   }
   check.range("shift", options.shift, 0, std::max<int64_t>(options.image_size, 1) - 1);
   check_shares(options, check);

@@ -24,7 +24,7 @@ Task make_induction(const DataOptions& options) {
     const int64_t total = split == Split::kTraining ? training_length : validation_length;
     for (int64_t i = 0; i < total; ++i) {
       Tokens& part = i <= length ? example.prompt : example.answer;
-      part.push_back(segment[static_cast<size_t>(i % length)]);
+      part.push_back(segment[i % length]);
     }
     return example;
   };
@@ -44,9 +44,8 @@ void check_induction(const DataOptions& options, OptionChecker& check) {
   check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
   const int64_t longest = std::max(options.length, options.validation_length);
   if (options.alphabet <= kMaxAlphabet && options.alphabet < longest) {
-    check.add("alphabet",
-              absl::StrCat("must be at least the longest segment, ", longest,
-                           ", because its symbols are all different, not ", options.alphabet));
+    check.add("alphabet", "must be at least the longest segment, ", longest,
+              ", because its symbols are all different, not ", options.alphabet);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "data/text/vocabulary_builder.h"
 #include "framework/core/each_of.h"
 #include "framework/core/random.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 namespace {
@@ -34,7 +35,6 @@ std::unique_ptr<Dataset> dataset_of_lines(const Vocabulary& vocabulary, ExampleL
 
 Example example_of(const Tokens& line) { return {{line.front()}, {line.begin() + 1, line.end()}}; }
 
-// Files that are read for their lines, in memory.
 struct TextOfLines {
   std::string text;            // of one after the other; a line ends with its file
   SourceFiles files;           // those, and the ones left out
@@ -49,9 +49,8 @@ struct LineOfFile {
 
 // All files that cannot be read, or are not UTF-8, are named; an error as well where all are empty.
 absl::StatusOr<TextOfLines> read_text_of_lines(const std::string& paths, const Wait& wait) {
-  absl::StatusOr<SourceFiles> files = find_source_files(paths);
-  if (!files.ok()) return files.status();
-  TextOfLines read{.text = "", .files = *std::move(files), .begins = {}};
+  ASSIGN_OR_RETURN(SourceFiles files, find_source_files(paths));
+  TextOfLines read{.text = "", .files = std::move(files), .begins = {}};
   TextPasses passes(paths_to_show(paths), wait, TextPieces::kPieceBytes, read.files.bytes());
   const auto begin_file = [&] {
     if (!read.text.empty() && !read.text.ends_with('\n')) read.text += '\n';
@@ -61,9 +60,9 @@ absl::StatusOr<TextOfLines> read_text_of_lines(const std::string& paths, const W
     read.text += piece;
     return absl::OkStatus();
   };
-  if (absl::Status status = passes.read(read.files, take, begin_file); !status.ok()) return status;
+  RETURN_IF_ERROR(passes.read(read.files, take, begin_file));
   if (!read.text.empty()) return read;
-  return absl::InvalidArgumentError(absl::StrCat(paths_to_show(paths), ": is empty"));
+  return invalid_argument(paths_to_show(paths), ": is empty");
 }
 
 // Those that are not blank, which live as long as the text.
@@ -84,19 +83,16 @@ std::vector<LineOfFile> lines_of(const TextOfLines& read) {
   return lines;
 }
 
-// Adds the lines that are too long to the mistakes.
 void find_long_lines(const std::vector<LineOfFile>& lines, FileMistakes& mistakes) {
   for (const LineOfFile& line : lines) {
     const int64_t characters = characters_in(line.text);
     if (characters <= kLongestLine) continue;
-    mistakes.add(
-        line.path, line.number,
-        absl::StrCat("the line has ", characters, " characters; with task = ", "\"lines\" at most ",
-                     kLongestLine, " are allowed; for running text use task = \"text\""));
+    mistakes.add(line.path, line.number, "the line has ", characters,
+                 " characters; with task = ", "\"lines\" at most ", kLongestLine,
+                 " are allowed; for running text use task = \"text\"");
   }
 }
 
-// Adds the lines that stand in both files to the mistakes.
 void find_lines_of_both(const std::vector<LineOfFile>& training,
                         const std::vector<LineOfFile>& validation, FileMistakes& mistakes) {
   std::map<std::string_view, const LineOfFile*> trained;
@@ -104,10 +100,8 @@ void find_lines_of_both(const std::vector<LineOfFile>& training,
   for (const LineOfFile& line : validation) {
     const auto found = trained.find(line.text);
     if (found == trained.end()) continue;
-    mistakes.add(
-        line.path, line.number,
-        absl::StrCat("this line stands in ", std::string(found->second->path), ":",
-                     found->second->number, ", too; leave it out of one of the two files"));
+    mistakes.add(line.path, line.number, "this line stands in ", std::string(found->second->path),
+                 ":", found->second->number, ", too; leave it out of one of the two files");
   }
 }
 
@@ -145,15 +139,13 @@ absl::StatusOr<Tokens> encode_line(const Vocabulary& vocabulary, std::string_vie
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, uint64_t seed,
                                                     DataForm /*form*/, const Wait& wait) {
-  const absl::StatusOr<TextOfLines> read = read_text_of_lines(options.path, wait);
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(const TextOfLines read, read_text_of_lines(options.path, wait));
   const bool has_file = !options.validation_path.empty();
-  const absl::StatusOr<TextOfLines> read_too =
-      has_file ? read_text_of_lines(options.validation_path, wait) : TextOfLines();
-  if (!read_too.ok()) return read_too.status();
-  const std::string &text = read->text, &other = read_too->text;
+  ASSIGN_OR_RETURN(const TextOfLines read_too,
+                   has_file ? read_text_of_lines(options.validation_path, wait) : TextOfLines());
+  const std::string &text = read.text, &other = read_too.text;
   FileMistakes mistakes;
-  std::vector<LineOfFile> trained = lines_of(*read), judged = lines_of(*read_too);
+  std::vector<LineOfFile> trained = lines_of(read), judged = lines_of(read_too);
   find_long_lines(trained, mistakes);
   find_long_lines(judged, mistakes);
   const size_t examples = trained.size();
@@ -164,25 +156,24 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
   for (const auto& [side, empty] :
        {std::pair("training", trained.empty()), std::pair("validation", judged.empty())}) {
     if (empty) {
-      return absl::InvalidArgumentError(absl::StrCat(paths_to_show(options.path),
-                                                     ": has too few lines: none of its ", examples,
-                                                     " lines is for ", side, "; use more lines"));
+      return invalid_argument(paths_to_show(options.path), ": has too few lines: none of its ",
+                              examples, " lines is for ", side, "; use more lines");
     }
   }
 
-  const auto vocabulary = learn_vocabulary(options, trained, {text, other, kLineEnd});
-  if (!vocabulary.ok()) return vocabulary.status();
-  const absl::StatusOr<Tokens> line_end = vocabulary->encode(kLineEnd);
-  if (!line_end.ok() || line_end->size() != 1 || line_end->front() == vocabulary->unknown()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.tokenizer,
-                     ": has no token for the end of a line, which the task \"lines\" writes; "
-                     "use another data.tokenizer, or data.tokens = \"bpe\""));
+  ASSIGN_OR_RETURN(const auto vocabulary,
+                   learn_vocabulary(options, trained, {text, other, kLineEnd}));
+  const absl::StatusOr<Tokens> line_end = vocabulary.encode(kLineEnd);
+  if (!line_end.ok() || line_end->size() != 1 || line_end->front() == vocabulary.unknown()) {
+    return invalid_argument(
+        options.tokenizer,
+        ": has no token for the end of a line, which the task \"lines\" writes; "
+        "use another data.tokenizer, or data.tokens = \"bpe\"");
   }
   const auto encode = [&](const LineOfFile& line) {
-    const absl::StatusOr<Tokens> tokens = encode_line(*vocabulary, line.text);
+    const absl::StatusOr<Tokens> tokens = encode_line(vocabulary, line.text);
     if (tokens.ok()) return example_of(*tokens);
-    mistakes.add(line.path, line.number, std::string(tokens.status().message()));
+    mistakes.add(line.path, line.number, tokens.status().message());
     return Example();
   };
   ExampleLists lines;
@@ -197,35 +188,33 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
   const std::string fingerprint =
       has_file ? fingerprint_of(absl::StrCat(fingerprint_of(text), fingerprint_of(other)))
                : fingerprint_of(text);
-  return dataset_of_lines(*vocabulary, std::move(lines), fingerprint, seed,
-                          notes_on_left_out({&read->files, &read_too->files}));
+  return dataset_of_lines(vocabulary, std::move(lines), fingerprint, seed,
+                          notes_on_left_out({&read.files, &read_too.files}));
 }
 
 // Every line that is not blank, in its order.
 absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
                                                      const KnownData& known, const Wait& wait) {
-  const absl::StatusOr<TextOfLines> read = read_text_of_lines(options.path, wait);
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(const TextOfLines read, read_text_of_lines(options.path, wait));
   FileMistakes mistakes;
   ExampleLists lines;
-  for (const LineOfFile& line : lines_of(*read)) {
+  for (const LineOfFile& line : lines_of(read)) {
     auto tokens = encode_line(known.vocabulary, line.text);
     if (!tokens.ok()) {
-      mistakes.add(line.path, line.number, std::string(tokens.status().message()));
+      mistakes.add(line.path, line.number, tokens.status().message());
     } else if (std::ssize(*tokens) - 1 > known.most.max_length) {
-      mistakes.add(line.path, line.number,
-                   absl::StrCat("has ", std::ssize(*tokens) - 1,
-                                " tokens; the model reads at most ", known.most.max_length));
+      mistakes.add(line.path, line.number, "has ", std::ssize(*tokens) - 1,
+                   " tokens; the model reads at most ", known.most.max_length);
     } else {
       lines.validation.push_back(example_of(*tokens));
     }
   }
   if (!mistakes.empty()) return mistakes.status();
   if (lines.validation.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(paths_to_show(options.path), ": is blank"));
+    return invalid_argument(paths_to_show(options.path), ": is blank");
   }
-  return dataset_of_lines(known.vocabulary, std::move(lines), fingerprint_of(read->text), 1,
-                          notes_on_left_out({&read->files}));
+  return dataset_of_lines(known.vocabulary, std::move(lines), fingerprint_of(read.text), 1,
+                          notes_on_left_out({&read.files}));
 }
 
 void check_lines(const DataOptions& options, OptionChecker& check) {

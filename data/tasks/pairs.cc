@@ -2,6 +2,7 @@
 
 #include "data/tasks/shared_records.h"
 #include "data/tasks/task_kit.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 namespace {
@@ -29,39 +30,36 @@ void check_pairs_text(const std::string& path, const std::vector<Record>& record
 EncodeRecord encode_pairs(const Vocabulary& vocabulary) {
   return [&vocabulary](const Record& record) -> absl::StatusOr<Example> {
     const std::string question = record.question + kAfterQuestion;
-    auto prompt = vocabulary.encode_apart(question, kAfterQuestion);
-    if (!prompt.ok()) return prompt.status();
-    auto answer = vocabulary.encode_apart(*record.answer + kAfterAnswer, kAfterAnswer);
-    if (!answer.ok()) return answer.status();
-    return Example{*std::move(prompt), *std::move(answer)};
+    ASSIGN_OR_RETURN(auto prompt, vocabulary.encode_apart(question, kAfterQuestion));
+    ASSIGN_OR_RETURN(auto answer,
+                     vocabulary.encode_apart(*record.answer + kAfterAnswer, kAfterAnswer));
+    return Example{std::move(prompt), std::move(answer)};
   };
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_pairs(const DataOptions& options, uint64_t seed,
                                                     DataForm form, const Wait& /*wait*/) {
   FileMistakes mistakes;
-  const absl::StatusOr<SharedRecords> records =
-      share_records(options, pairs_layout(options), mistakes);
-  if (!records.ok()) return records.status();
-  check_pairs_text(records->training_path, records->training, mistakes);
-  check_pairs_text(records->validation_path, records->validation, mistakes);
+  ASSIGN_OR_RETURN(const SharedRecords records,
+                   share_records(options, pairs_layout(options), mistakes));
+  check_pairs_text(records.training_path, records.training, mistakes);
+  check_pairs_text(records.validation_path, records.validation, mistakes);
   if (!mistakes.empty()) return mistakes.status();
 
-  const absl::StatusOr<Vocabulary> vocabulary = vocabulary_of_records(
-      *records, options, /*writes_answers=*/true, {kAfterQuestion, kAfterAnswer});
-  if (!vocabulary.ok()) return vocabulary.status();
-  return dataset_of_records(*records, options, *vocabulary, encode_pairs(*vocabulary),
+  ASSIGN_OR_RETURN(const Vocabulary vocabulary,
+                   vocabulary_of_records(records, options, /*writes_answers=*/true,
+                                         {kAfterQuestion, kAfterAnswer}));
+  return dataset_of_records(records, options, vocabulary, encode_pairs(vocabulary),
                             {.form = form, .has_endings = true, .seed = seed}, mistakes);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
                                                      const KnownData& known, const Wait& /*wait*/) {
   FileMistakes mistakes;
-  const absl::StatusOr<SharedRecords> records =
-      records_to_judge(options, pairs_layout(options), mistakes);
-  if (!records.ok()) return records.status();
-  check_pairs_text(records->validation_path, records->validation, mistakes);
-  return dataset_to_judge(*records, known, encode_pairs(known.vocabulary), true, mistakes);
+  ASSIGN_OR_RETURN(const SharedRecords records,
+                   records_to_judge(options, pairs_layout(options), mistakes));
+  check_pairs_text(records.validation_path, records.validation, mistakes);
+  return dataset_to_judge(records, known, encode_pairs(known.vocabulary), true, mistakes);
 }
 
 }  // namespace

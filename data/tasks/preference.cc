@@ -30,8 +30,8 @@ std::string text(const Activity& activity) {
 Sentence draw_preference(Choices& choices) {
   const std::string who = one_of(kWho, choices), likes = one_of(kLikes, choices);
   const Tokens two = draw_distinct(2, std::ssize(kActivities), choices);
-  const Activity& first = kActivities[static_cast<size_t>(two[0])];
-  const Activity& second = kActivities[static_cast<size_t>(two[1])];
+  const Activity& first = kActivities[two[0]];
+  const Activity& second = kActivities[two[1]];
 
   const std::string more = "更";
   const int64_t form = choices.below(3);

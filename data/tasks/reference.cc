@@ -23,8 +23,8 @@ constexpr std::array kPredicates = {"should be just", "is not certain", "was soo
 
 Sentence draw_reference(Choices& choices) {
   const Tokens two = draw_distinct(2, std::ssize(kGroups), choices);
-  const Group& meant = kGroups[static_cast<size_t>(two[0])];
-  const Group& other = kGroups[static_cast<size_t>(two[1])];
+  const Group& meant = kGroups[two[0]];
+  const Group& other = kGroups[two[1]];
   const std::string noun = one_of(meant.nouns, choices), another = one_of(other.nouns, choices);
   const bool comes_first = choices.below(2) == 0;
   const std::string relation = one_of(kRelations, choices), thing = one_of(kThings, choices);

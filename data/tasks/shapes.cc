@@ -4,6 +4,7 @@
 #include "data/images/image_dataset.h"
 #include "data/split.h"
 #include "data/tasks/task_kit.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 namespace {
@@ -51,7 +52,7 @@ double coverage(const Figure& figure, int64_t pixel_x, int64_t pixel_y) {
     const double u = from(figure.x, kPoints * pixel_x + i % kPoints);
     const double v = from(figure.y, kPoints * pixel_y + i / kPoints);
     const bool in_square = std::max(std::abs(u), std::abs(v)) <= 1;
-    covered += in_square && kShapes[static_cast<size_t>(figure.shape)].holds(u, v);
+    covered += in_square && kShapes[figure.shape].holds(u, v);
   }
   return static_cast<double>(covered) / (kPoints * kPoints);
 }
@@ -84,8 +85,8 @@ class ShapesDataset final : public ImageDataset {
     RandomChoices choices(stream);
     while (true) {
       const Figure figure = draw_figure(options_.image_size, choices);
-      const std::string text = absl::StrCat(kShapes[static_cast<size_t>(figure.shape)].name, " ",
-                                            figure.radius, " ", figure.x, " ", figure.y);
+      const std::string text = absl::StrCat(kShapes[figure.shape].name, " ", figure.radius, " ",
+                                            figure.x, " ", figure.y);
       if (side_of(text, options_.train_fraction) == split) return figure;
     }
   }
@@ -113,9 +114,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_shapes(const DataOptions& options,
                                                      DataForm /*form*/, const Wait& /*wait*/) {
   std::vector<std::string> names;
   for (const ShapeKind& shape : kShapes) names.emplace_back(shape.name);
-  absl::StatusOr<Vocabulary> classes = Vocabulary::create(std::move(names));
-  if (!classes.ok()) return classes.status();
-  return std::make_unique<ShapesDataset>(options, *std::move(classes), seed);
+  ASSIGN_OR_RETURN(Vocabulary classes, Vocabulary::create(std::move(names)));
+  return std::make_unique<ShapesDataset>(options, std::move(classes), seed);
 }
 
 void check_shapes(const DataOptions& options, OptionChecker& check) {
@@ -126,9 +126,8 @@ void check_shapes(const DataOptions& options, OptionChecker& check) {
 
 }  // namespace
 
-// Grey images of a circle, a square, a triangle or a cross, bright on dark with
-// noise, which is drawn anew each time. Validation shows shapes of sizes and at places that
-// training never does.
+// Grey images of a circle, a square, a triangle or a cross, bright on dark with noise, which is
+// drawn anew each time. Validation shows shapes of sizes and at places that training never does.
 TaskKind shapes_task() {
   return {.name = "shapes",
           .keys = {"image_size", "train_fraction", "validation_examples"},

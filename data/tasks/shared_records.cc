@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "data/file.h"
 #include "data/images/image_dataset.h"
 #include "data/tasks/task_kit.h"
 #include "data/text/vocabulary_builder.h"
@@ -53,9 +52,9 @@ void find_records_of_both(const SharedRecords& records, const RecordLayout& layo
   for (const Record& record : records.validation) {
     const auto found = trained.find(record.question);
     if (found == trained.end()) continue;
-    mistakes.add(records.validation_path, record.line,
-                 absl::StrCat("this ", layout.question, " stands in ", records.training_path, ":",
-                              found->second, ", too; leave it out of one of the two files"));
+    mistakes.add(records.validation_path, record.line, "this ", layout.question, " stands in ",
+                 records.training_path, ":", found->second,
+                 ", too; leave it out of one of the two files");
   }
 }
 
@@ -81,7 +80,7 @@ absl::StatusOr<ExampleLists> encode_records(const SharedRecords& records,
     for (const Record& record : side) {
       absl::StatusOr<Example> example = encode(record);
       if (!example.ok()) {
-        mistakes.add(path, record.line, std::string(example.status().message()));
+        mistakes.add(path, record.line, example.status().message());
       } else if (const std::string mistake = length_mistake(*example, limits); !mistake.empty()) {
         mistakes.add(path, record.line, mistake);
       } else {
@@ -132,11 +131,11 @@ absl::Status check_both_sides(const SharedRecords& records, const DataOptions& o
   for (const auto& [side, empty] : {std::pair("training", records.training.empty()),
                                     std::pair("validation", records.validation.empty())}) {
     if (!empty) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.path, ": has too few examples: of its ", questions.size(),
-                     " different ones none is for ", side,
-                     "; use more examples, data.validation_path, or a train_fraction other than ",
-                     options.train_fraction));
+    return invalid_argument(
+        options.path, ": has too few examples: of its ", questions.size(),
+        " different ones none is for ", side,
+        "; use more examples, data.validation_path, or a train_fraction other than ",
+        options.train_fraction);
   }
   return absl::OkStatus();
 }
@@ -163,23 +162,21 @@ absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const Re
   const bool has_file = !options.validation_path.empty();
   SharedRecords shared{.training_path = options.path,
                        .validation_path = has_file ? options.validation_path : options.path};
-  absl::StatusOr<std::vector<Record>> records = read_records(options.path, layout, mistakes);
-  if (!records.ok()) return records.status();
-  take_as_nfc(*records, layout, shared.notes);
+  ASSIGN_OR_RETURN(std::vector<Record> records, read_records(options.path, layout, mistakes));
+  take_as_nfc(records, layout, shared.notes);
   if (has_file) {
-    absl::StatusOr<std::vector<Record>> others =
-        read_records(options.validation_path, layout, mistakes);
-    if (!others.ok()) return others.status();
-    take_as_nfc(*others, layout, shared.notes);
-    shared.sides = sides_of_records(*records, layout, options.train_fraction);
-    shared.training = *std::move(records);
-    shared.validation = *std::move(others);
+    ASSIGN_OR_RETURN(std::vector<Record> others,
+                     read_records(options.validation_path, layout, mistakes));
+    take_as_nfc(others, layout, shared.notes);
+    shared.sides = sides_of_records(records, layout, options.train_fraction);
+    shared.training = std::move(records);
+    shared.validation = std::move(others);
     find_records_of_both(shared, layout, mistakes);
   } else {
-    const std::vector<Split> sides = sides_of_records(*records, layout, options.train_fraction);
+    const std::vector<Split> sides = sides_of_records(records, layout, options.train_fraction);
     for (size_t i = 0; i < sides.size(); ++i) {
       const bool trains = sides[i] == Split::kTraining;
-      (trains ? shared.training : shared.validation).push_back(std::move((*records)[i]));
+      (trains ? shared.training : shared.validation).push_back(std::move(records[i]));
     }
   }
   shared.fingerprint = fingerprint_of_records(shared.training, shared.validation);
@@ -205,50 +202,49 @@ absl::StatusOr<Vocabulary> vocabulary_of_records(const SharedRecords& records,
     for (const std::string& mark : marks) builder.add_token(mark);
     return builder.build();
   };
-  absl::StatusOr<Vocabulary> vocabulary = learn(least_count(options, /*are_questions=*/true));
-  if (!vocabulary.ok()) return vocabulary;
-  if (options.min_count == 0 && are_alike(records.training, *vocabulary)) vocabulary = learn(1);
+  ASSIGN_OR_RETURN(Vocabulary vocabulary, learn(least_count(options, /*are_questions=*/true)));
+  if (options.min_count == 0 && are_alike(records.training, vocabulary)) {
+    ASSIGN_OR_RETURN(vocabulary, learn(1));
+  }
   for (const std::string& mark : marks) {
-    const auto tokens = vocabulary->encode(mark);
-    if (tokens.ok() && tokens->size() == 1 && tokens->front() != vocabulary->unknown()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.tokenizer, ": has no token for the ",
-                     mark == "\t" ? "tab after a question" : "line end after an answer",
-                     "; use another data.tokenizer, or data.tokens = \"bpe\""));
+    const auto tokens = vocabulary.encode(mark);
+    if (tokens.ok() && tokens->size() == 1 && tokens->front() != vocabulary.unknown()) continue;
+    return invalid_argument(options.tokenizer, ": has no token for the ",
+                            mark == "\t" ? "tab after a question" : "line end after an answer",
+                            "; use another data.tokenizer, or data.tokens = \"bpe\"");
   }
   return vocabulary;
 }
 
 absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
                                                const RecordLayout& layout, FileMistakes& mistakes) {
-  absl::StatusOr<std::vector<Record>> records = read_records(options.path, layout, mistakes);
-  if (!records.ok()) return records.status();
+  ASSIGN_OR_RETURN(std::vector<Record> records, read_records(options.path, layout, mistakes));
   SharedRecords shared{.training_path = options.path, .validation_path = options.path};
-  take_as_nfc(*records, layout, shared.notes);
-  shared.validation = *std::move(records);
+  take_as_nfc(records, layout, shared.notes);
+  shared.validation = std::move(records);
   return shared;
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> dataset_of_records(
     const SharedRecords& records, const DataOptions& options, const Vocabulary& vocabulary,
     const EncodeRecord& encode, ListedDataset::Options listed, FileMistakes& mistakes) {
-  absl::StatusOr<ExampleLists> examples =
-      encode_records(records, encode, limits_of_context(options, listed.form), mistakes);
-  if (!examples.ok()) return examples.status();
-  if (absl::Status status = check_both_sides(records, options); !status.ok()) return status;
+  ASSIGN_OR_RETURN(
+      ExampleLists examples,
+      encode_records(records, encode, limits_of_context(options, listed.form), mistakes));
+  RETURN_IF_ERROR(check_both_sides(records, options));
   const auto is_left_out = [&, place = size_t{0}](const Example&) mutable {
     return records.sides[place++] == Split::kValidation;
   };
-  if (!records.sides.empty()) std::erase_if(examples->training, is_left_out);
+  if (!records.sides.empty()) std::erase_if(examples.training, is_left_out);
   listed.notes = records.notes;
   if (listed.form == DataForm::kClass) {
     std::vector<int64_t> judged;
-    for (const Example& example : examples->validation) judged.push_back(example.answer.front());
+    for (const Example& example : examples.validation) judged.push_back(example.answer.front());
     note_unjudged_classes(listed.class_names, judged, listed.notes);
   }
   listed.context = options.context;
   listed.fingerprint = records.fingerprint;
-  return std::make_unique<ListedDataset>(vocabulary, *std::move(examples), std::move(listed));
+  return std::make_unique<ListedDataset>(vocabulary, std::move(examples), std::move(listed));
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& records,
@@ -256,10 +252,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& r
                                                           const EncodeRecord& encode,
                                                           bool has_endings,
                                                           FileMistakes& mistakes) {
-  absl::StatusOr<ExampleLists> examples =
-      encode_records(records, encode, limits_of(known.most, known.form), mistakes);
-  if (!examples.ok()) return examples.status();
-  return std::make_unique<ListedDataset>(known.vocabulary, *std::move(examples),
+  ASSIGN_OR_RETURN(ExampleLists examples,
+                   encode_records(records, encode, limits_of(known.most, known.form), mistakes));
+  return std::make_unique<ListedDataset>(known.vocabulary, std::move(examples),
                                          ListedDataset::Options{.form = known.form,
                                                                 .class_names = known.class_names,
                                                                 .has_endings = has_endings,

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/data_options.h"
 #include "data/file.h"
 #include "data/listed_dataset.h"
 #include "data/records/records.h"
 #include "data/split.h"
 #include "data/task.h"
+#include "framework/core/status.h"
 
 // The common part of the tasks over files of questions and answers.
 namespace qkv {

@@ -1,6 +1,5 @@
 #include "data/tasks/task_kit.h"
 
-#include <algorithm>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -55,8 +54,7 @@ Tokens draw_distinct(int64_t count, int64_t bound, Choices& choices) {
   Tokens left(static_cast<size_t>(bound));
   std::iota(left.begin(), left.end(), 0);
   for (int64_t i = 0; i < count; ++i) {
-    std::swap(left[static_cast<size_t>(i)],
-              left[static_cast<size_t>(choices.between(i, bound - 1))]);
+    std::swap(left[i], left[choices.between(i, bound - 1)]);
   }
   left.resize(static_cast<size_t>(count));
   return left;
@@ -175,8 +173,8 @@ std::vector<std::string> words_of(const std::string& text) {
 
 void check_path(const char* task, const DataOptions& options, OptionChecker& check) {
   if (!options.path.empty()) return;
-  check.add("path", absl::StrCat("is missing: the task \"", task,
-                                 "\" reads a file; give one with --set data.path=FILE"));
+  check.add("path", "is missing: the task \"", task,
+            "\" reads a file; give one with --set data.path=FILE");
 }
 
 void check_shares(const DataOptions& options, OptionChecker& check) {
@@ -194,9 +192,8 @@ void check_tokens(const DataOptions& options, OptionChecker& check) {
   } else if (options.tokens == TokenKind::kWords) {
     check.range("vocabulary_size", options.vocabulary_size, kLeastWords, kMost);
   } else if (options.tokens == TokenKind::kBpe && options.vocabulary_size < kLeastPairs) {
-    check.add("vocabulary_size",
-              absl::StrCat("must be at least ", kLeastPairs, ", not ", options.vocabulary_size,
-                           ": 256 bytes and at least one pair"));
+    check.add("vocabulary_size", "must be at least ", kLeastPairs, ", not ",
+              options.vocabulary_size, ": 256 bytes and at least one pair");
   } else if (options.tokens == TokenKind::kBpe) {
     check.range("vocabulary_size", options.vocabulary_size, kLeastPairs, kMost);
   }

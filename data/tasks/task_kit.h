@@ -68,7 +68,7 @@ std::vector<std::string> words_of(const std::string& text);
 
 template <class Values>
 const auto& one_of(const Values& values, Choices& choices) {
-  return values[static_cast<size_t>(choices.below(std::ssize(values)))];
+  return values[choices.below(std::ssize(values))];
 }
 
 constexpr int64_t kTextLength = 200;  // tokens that make a good piece of text

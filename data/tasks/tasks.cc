@@ -17,7 +17,7 @@ namespace {
 void check_one_path(const char* key, const DataOptions& options, const std::string& paths,
                     OptionChecker& checker) {
   if (!is_list_of_paths(paths)) return;
-  checker.add(key, absl::StrCat("is a list, but the task \"", options.task, "\" reads one path"));
+  checker.add(key, "is a list, but the task \"", options.task, "\" reads one path");
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ std::vector<OptionMistake> find_mistakes(const DataOptions& options) {
       check_one_path("validation_path", options, options.validation_path, checker);
     }
   } else {
-    checker.add("task", absl::StrCat("must be one of ", absl::StrJoin(task_names(), ", "),
-                                     ", not \"", options.task, "\""));
+    checker.add("task", "must be one of ", absl::StrJoin(task_names(), ", "), ", not \"",
+                options.task, "\"");
   }
   return checker.mistakes();
 }
@@ -60,8 +60,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options
   if (!mistakes.empty()) return absl::InvalidArgumentError(mistakes);
   const TaskKind& kind = *find_task(options.task);
   if (std::ranges::count(kind.forms, form) == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("data.task \"", options.task, "\" does not provide ", name_of(form)));
+    return invalid_argument("data.task \"", options.task, "\" does not provide ", name_of(form));
   }
   return kind.make(options, seed, form, wait);
 }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/task.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

@@ -3,6 +3,7 @@
 #include "data/tasks/task_kit.h"
 #include "data/text/text_tokens.h"
 #include "framework/core/random.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 namespace {
@@ -56,7 +57,7 @@ class TextDataset final : public Dataset {
   Example validation_example(int64_t index) const override {
     check_validation_range(index, 1, validation_size());
     const std::vector<int64_t> window = validation_window(index);
-    const auto middle = window.begin() + static_cast<int64_t>(window.size()) / 2;
+    const auto middle = window.begin() + window.size() / 2;
     return Example{{window.begin(), middle}, {middle, window.end()}};
   }
 
@@ -85,41 +86,34 @@ absl::Status check_part(const DataOptions& options, const std::string& paths, co
                         int64_t part, int64_t whole) {  // whole: of one file, or 0
   const int64_t needed = options.length + 1;
   if (part >= needed) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
+  return invalid_argument(
       paths_to_show(paths), ": is too short: ", part,
       whole > 0 ? absl::StrCat(" of its ", whole) : "", " tokens are for ", name,
       ", but a window of data.length = ", options.length, " needs ", needed, "; use a longer text",
-      part > 1 ? absl::StrCat(", or --set data.length=", part - 1, " or less") : ""));
+      part > 1 ? absl::StrCat(", or --set data.length=", part - 1, " or less") : "");
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, uint64_t seed,
                                                    DataForm /*form*/, const Wait& wait) {
-  absl::StatusOr<ReadText> read = read_text_tokens(options, wait);
-  if (!read.ok()) return read.status();
-  const int64_t training = read->text.training_tokens, all = read->text.tokens.size();
+  ASSIGN_OR_RETURN(ReadText read, read_text_tokens(options, wait));
+  const int64_t training = read.text.training_tokens, all = read.text.tokens.size();
   const bool has_file = !options.validation_path.empty();
   const std::string& validation_path = has_file ? options.validation_path : options.path;
-  for (const auto& status :
-       {check_part(options, options.path, "training", training, has_file ? 0 : all),
-        check_part(options, validation_path, "validation", all - training, has_file ? 0 : all)}) {
-    if (!status.ok()) return status;
-  }
-  return std::make_unique<TextDataset>(*std::move(read), options.length, seed);
+  const int64_t whole = has_file ? 0 : all;
+  RETURN_IF_ERROR(check_part(options, options.path, "training", training, whole));
+  RETURN_IF_ERROR(check_part(options, validation_path, "validation", all - training, whole));
+  return std::make_unique<TextDataset>(std::move(read), options.length, seed);
 }
 
 // Its windows are those of validation.
 absl::StatusOr<std::unique_ptr<Dataset>> judge_text(const DataOptions& options,
                                                     const KnownData& known, const Wait& wait) {
-  absl::StatusOr<ReadText> read = read_known_tokens(options, known.vocabulary, wait);
-  if (!read.ok()) return read.status();
-  const int64_t whole = read->text.tokens.size();
+  ASSIGN_OR_RETURN(ReadText read, read_known_tokens(options, known.vocabulary, wait));
+  const int64_t whole = read.text.tokens.size();
   DataOptions windows = options;
   windows.length = std::min(options.length, known.most.max_length);
-  if (absl::Status status = check_part(windows, options.path, "validation", whole, whole);
-      !status.ok()) {
-    return status;
-  }
-  return std::make_unique<TextDataset>(*std::move(read), windows.length, 1);
+  RETURN_IF_ERROR(check_part(windows, options.path, "validation", whole, whole));
+  return std::make_unique<TextDataset>(std::move(read), windows.length, 1);
 }
 
 void check_text(const DataOptions& options, OptionChecker& check) {

@@ -94,15 +94,14 @@ class PairLearner {
   };
 
   int32_t token_of(const Pair& pair) {
-    const std::string text =
-        texts_[static_cast<size_t>(pair.first)] + texts_[static_cast<size_t>(pair.second)];
+    const std::string text = texts_[pair.first] + texts_[pair.second];
     const auto [place, is_new] = ids_.emplace(text, static_cast<int32_t>(texts_.size()));
     if (is_new) texts_.push_back(text);
     return place->second;
   }
 
   void change(const Pair& pair, int64_t by, int32_t piece) {
-    counts_[pair] += by * pieces_[static_cast<size_t>(piece)].count;
+    counts_[pair] += by * pieces_[piece].count;
     if (by < 0) return;
     std::vector<int32_t>& found = found_[pair];
     if (found.empty() || found.back() != piece) found.push_back(piece);
@@ -119,7 +118,7 @@ class PairLearner {
   }
 
   void merge(int32_t number, const Pair& pair, int32_t merged) {
-    Piece& piece = pieces_[static_cast<size_t>(number)];
+    Piece& piece = pieces_[number];
     int32_t* const symbols = symbols_.data() + piece.begin;
     size_t written = 0;
     for (size_t read = 0; read < piece.length; ++read) {
@@ -180,24 +179,24 @@ void BytePairs::encode(std::string_view piece, std::vector<int64_t>& tokens) con
   }
   std::priority_queue<Possible, std::vector<Possible>, std::greater<>> queue;
   const auto consider = [&](int64_t place) {
-    if (place < 0 || symbols[static_cast<size_t>(place)].next < 0) return;
-    const Symbol& left = symbols[static_cast<size_t>(place)];
-    const Place* found = find(left.token, symbols[static_cast<size_t>(left.next)].token);
+    if (place < 0 || symbols[place].next < 0) return;
+    const Symbol& left = symbols[place];
+    const Place* found = find(left.token, symbols[left.next].token);
     if (found != nullptr) queue.push({found->rank, place, found->merged});
   };
   for (int64_t place = 0; place < std::ssize(symbols); ++place) consider(place);
   while (!queue.empty()) {
     const Possible next = queue.top();
     queue.pop();
-    Symbol& left = symbols[static_cast<size_t>(next.place)];
+    Symbol& left = symbols[next.place];
     if (!left.is_there || left.next < 0) continue;
-    Symbol& right = symbols[static_cast<size_t>(left.next)];
+    Symbol& right = symbols[left.next];
     const Place* now = find(left.token, right.token);
     if (now == nullptr || now->merged != next.merged) continue;  // it was another pair
     left.token = next.merged;
     left.next = right.next;
     right.is_there = false;
-    if (left.next >= 0) symbols[static_cast<size_t>(left.next)].previous = next.place;
+    if (left.next >= 0) symbols[left.next].previous = next.place;
     consider(left.previous);
     consider(next.place);
   }

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "data/file.h"
 #include "framework/core/text/mistakes.h"
 
 namespace qkv {
@@ -49,7 +47,7 @@ absl::Status add_folder(const std::string& folder, SourceFiles& found) {
     } else if (S_ISREG(status.st_mode)) {
       found.files.push_back(described(path, status));
     } else if (S_ISDIR(link.st_mode)) {
-      if (absl::Status s = add_folder(path, found); !s.ok()) return s;
+      RETURN_IF_ERROR(add_folder(path, found));
     } else {
       // A link to a folder may lead back to where it stands.
       found.left_out.push_back(absl::StrCat(
@@ -86,27 +84,25 @@ absl::StatusOr<SourceFiles> find_source_files(const std::string& paths) {
       continue;
     }
     const size_t before = found.files.size();
-    if (absl::Status s = add_folder(path, found); !s.ok()) return s;
+    RETURN_IF_ERROR(add_folder(path, found));
     if (found.files.size() == before) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": this folder has no file to read"));
+      return invalid_argument(path, ": this folder has no file to read");
     }
   }
   return found;
 }
 
 absl::Status TextPasses::read_file(const std::string& path, Take take) {
-  absl::StatusOr<TextPieces> pieces = TextPieces::open(path, piece_bytes_, kept_);
-  if (!pieces.ok()) return pieces.status();
+  ASSIGN_OR_RETURN(TextPieces pieces, TextPieces::open(path, piece_bytes_, kept_));
   const int64_t before = done_;
   while (true) {
     if (wait_.stop.stop_requested()) {
       return absl::CancelledError(absl::StrCat("the reading of ", what_, " was stopped"));
     }
-    const absl::StatusOr<std::string_view> piece = pieces->next();
-    if (!piece.ok()) return piece.status();
-    if (piece->empty()) return absl::OkStatus();
-    if (absl::Status status = take(*piece); !status.ok()) return status;
-    done_ = before + static_cast<int64_t>(pieces->bytes_read());
+    ASSIGN_OR_RETURN(const std::string_view piece, pieces.next());
+    if (piece.empty()) return absl::OkStatus();
+    RETURN_IF_ERROR(take(piece));
+    done_ = before + static_cast<int64_t>(pieces.bytes_read());
     if (wait_.tell && bytes_ > 0) {
       const double share = static_cast<double>(done_) / static_cast<double>(bytes_);
       wait_.tell(absl::StrCat("reading ", what_), std::min(share, 1.0));
@@ -127,8 +123,7 @@ absl::Status TextPasses::read(const SourceFiles& files, Take take,
     mistakes.size() < kListed ? mistakes.push_back(status) : void(++more);
   }
   if (more > 0) {
-    mistakes.push_back(
-        absl::InvalidArgumentError(absl::StrCat("… and ", more, " more like these")));
+    mistakes.push_back(invalid_argument("… and ", more, " more like these"));
   }
   return all_mistakes(mistakes);
 }

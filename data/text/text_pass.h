@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "data/file.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "data/file.h"
 #include "data/text/text_pass.h"
 #include "data/text/vocabulary_builder.h"
 #include "framework/core/random.h"
@@ -37,7 +36,7 @@ class PartEncoder {
   }
   absl::Status write(std::string_view text) {
     tokens_.clear();
-    if (absl::Status status = vocabulary_.encode(text, tokens_); !status.ok()) return status;
+    RETURN_IF_ERROR(vocabulary_.encode(text, tokens_));
     return writer_.add(tokens_);
   }
 
@@ -62,30 +61,24 @@ absl::Status check_sides(const Sources& sources) {
   for (const SourceFile& file : sources.training.files) {
     const auto [first, is_new] = trained.emplace(file.state, file.path);
     if (is_new || sources.has_validation) continue;
-    mistakes.add(file.path, 0,
-                 absl::StrCat("is the same file as ", std::string(first->second),
-                              "; without data.validation_path a text has each file once"));
+    mistakes.add(file.path, 0, "is the same file as ", std::string(first->second),
+                 "; without data.validation_path a text has each file once");
   }
   for (const SourceFile& file : sources.validation.files) {
     const auto found = trained.find(file.state);
     if (found == trained.end()) continue;
-    mistakes.add(file.path, 0,
-                 absl::StrCat("is in both validation and training, there as ",
-                              std::string(found->second), "; leave it out of one of the two"));
+    mistakes.add(file.path, 0, "is in both validation and training, there as ",
+                 std::string(found->second), "; leave it out of one of the two");
   }
   return mistakes.status();
 }
 
 absl::StatusOr<Sources> find_sources(const DataOptions& options, bool all_is_one_part) {
   Sources sources;
-  auto training = find_source_files(options.path);
-  if (!training.ok()) return training.status();
-  sources.training = *std::move(training);
+  ASSIGN_OR_RETURN(sources.training, find_source_files(options.path));
   sources.has_validation = !options.validation_path.empty() && !all_is_one_part;
   if (sources.has_validation) {
-    auto validation = find_source_files(options.validation_path);
-    if (!validation.ok()) return validation.status();
-    sources.validation = *std::move(validation);
+    ASSIGN_OR_RETURN(sources.validation, find_source_files(options.validation_path));
   }
   if (absl::Status status = check_sides(sources); !status.ok() && !all_is_one_part) return status;
   return sources;
@@ -168,37 +161,31 @@ class TextReading {
     std::string path;
     std::optional<LargeFile> file;
     if (is_large) {
-      absl::StatusOr<std::string> cache = token_cache_path(cache_name(options_, judges_));
-      if (!cache.ok()) return cache.status();
-      path = *std::move(cache);
+      ASSIGN_OR_RETURN(path, token_cache_path(cache_name(options_, judges_)));
       if (std::optional<TextTokens> found = load_tokens(path, key)) return *std::move(found);
-      absl::StatusOr<LargeFile> made = LargeFile::create(path);
-      if (!made.ok()) return made.status();
-      file.emplace(*std::move(made));
+      ASSIGN_OR_RETURN(LargeFile made, LargeFile::create(path));
+      file.emplace(std::move(made));
     }
-    if (absl::Status status = survey(); !status.ok()) return status;
-    absl::StatusOr<Vocabulary> vocabulary = known_ ? *known_ : learn();
-    if (!vocabulary.ok()) return vocabulary.status();
-    TokenWriter writer(vocabulary->size(), std::move(file), training_size_ + validation_size_);
-    const absl::StatusOr<int64_t> training_tokens = encode(*vocabulary, writer);
-    if (!training_tokens.ok()) return training_tokens.status();
-    const absl::StatusOr<Sources> now = find_sources(options_, judges_);
-    if (!now.ok()) return now.status();
-    if (key_of(*now, options_, known_) != key) return changed();
-    if (absl::Status status = writer.finish(); !status.ok()) return status;
+    RETURN_IF_ERROR(survey());
+    ASSIGN_OR_RETURN(Vocabulary vocabulary, known_ ? *known_ : learn());
+    TokenWriter writer(vocabulary.size(), std::move(file), training_size_ + validation_size_);
+    ASSIGN_OR_RETURN(const int64_t training_tokens, encode(vocabulary, writer));
+    ASSIGN_OR_RETURN(const Sources now, find_sources(options_, judges_));
+    if (key_of(now, options_, known_) != key) return changed();
+    RETURN_IF_ERROR(writer.finish());
     if (is_large && !may_change_unseen(sources_)) {
-      absl::Status kept = append_key(writer, key, *vocabulary, fingerprint(), *training_tokens);
+      absl::Status kept = append_key(writer, key, vocabulary, fingerprint(), training_tokens);
       if (kept.ok()) kept = writer.file().keep();
       if (!kept.ok()) return kept;
     }
-    return TextTokens{*std::move(vocabulary), fingerprint(), *training_tokens,
+    return TextTokens{std::move(vocabulary), fingerprint(), training_tokens,
                       std::move(writer).store(path)};
   }
 
  private:
   absl::Status changed() const {
-    return absl::FailedPreconditionError(
-        absl::StrCat(paths_to_show(options_.path), " was changed while it was read; start again"));
+    return failed_precondition(paths_to_show(options_.path),
+                               " was changed while it was read; start again");
   }
 
   // Counts the characters, and collects the parts of the fingerprint; the vocabulary as well where
@@ -210,17 +197,15 @@ class TextReading {
       return absl::OkStatus();
     };
     const bool learns = learns_in_survey_ && !known_;
-    absl::Status status = passes_.read(sources_.training, [&](std::string_view piece) {
+    RETURN_IF_ERROR(passes_.read(sources_.training, [&](std::string_view piece) {
       if (learns) builder_.add(piece);
       return count(piece, training_size_, training_hash_);
-    });
-    if (!status.ok()) return status;
+    }));
     builder_.end_text();
-    status = passes_.read(sources_.validation, [&](std::string_view piece) {
+    RETURN_IF_ERROR(passes_.read(sources_.validation, [&](std::string_view piece) {
       if (learns) builder_.add_validation(piece);
       return count(piece, validation_size_, validation_hash_);
-    });
-    if (!status.ok()) return status;
+    }));
     if (training_size_ == 0) return is_empty(options_.path);
     if (sources_.has_validation && validation_size_ == 0) return is_empty(options_.validation_path);
     return absl::OkStatus();
@@ -228,7 +213,7 @@ class TextReading {
 
   absl::StatusOr<Vocabulary> learn() {
     if (!learns_in_survey_) {
-      absl::Status status = read_parts(
+      RETURN_IF_ERROR(read_parts(
           [this](std::string_view piece) {
             builder_.add(piece);
             return absl::OkStatus();
@@ -240,14 +225,13 @@ class TextReading {
           [this](std::string_view piece) {
             builder_.add_validation(piece);
             return absl::OkStatus();
-          });
-      if (!status.ok()) return status;
+          }));
     }
     return builder_.build();
   }
 
   static absl::Status is_empty(const std::string& paths) {
-    return absl::InvalidArgumentError(absl::StrCat(paths_to_show(paths), ": is empty"));
+    return invalid_argument(paths_to_show(paths), ": is empty");
   }
 
   // The first characters are for training.
@@ -267,9 +251,9 @@ class TextReading {
       const int64_t characters = characters_in(piece);
       const std::string_view training = characters <= left ? piece : first_characters(piece, left);
       left -= std::min(characters, left);
-      if (absl::Status status = train(training); !status.ok()) return status;
+      RETURN_IF_ERROR(train(training));
       if (left > 0) return absl::OkStatus();
-      if (absl::Status status = end(); !status.ok()) return status;
+      RETURN_IF_ERROR(end());
       piece.remove_prefix(training.size());
       return piece.empty() || passes_left ? absl::OkStatus() : validate(piece);
     };
@@ -309,10 +293,10 @@ class TextReading {
     FileMistakes mistakes;
     const auto take = [&](const std::string& path, int64_t number, std::string_view line) {
       const auto tokens = vocabulary.encode(line);
-      if (!tokens.ok()) mistakes.add(path, number, std::string(tokens.status().message()));
+      if (!tokens.ok()) mistakes.add(path, number, tokens.status().message());
     };
     for (const SourceFiles* files : {&sources_.training, &sources_.validation}) {
-      if (absl::Status read = passes_.read_lines(*files, take); !read.ok()) return read;
+      RETURN_IF_ERROR(passes_.read_lines(*files, take));
     }
     return mistakes.empty() ? changed() : mistakes.status();
   }
@@ -339,13 +323,11 @@ class TextReading {
 
 absl::StatusOr<ReadText> read_tokens(const DataOptions& options, const Vocabulary* known,
                                      bool judges, const Wait& wait, const TextLimits& limits) {
-  absl::StatusOr<Sources> sources = find_sources(options, judges);
-  if (!sources.ok()) return sources.status();
-  std::vector<std::string> notes = notes_on_left_out({&sources->training, &sources->validation});
-  TextReading reading(options, known, judges, wait, limits, *std::move(sources));
-  absl::StatusOr<TextTokens> text = reading.run();
-  if (!text.ok()) return text.status();
-  return ReadText{*std::move(text), std::move(notes)};
+  ASSIGN_OR_RETURN(Sources sources, find_sources(options, judges));
+  std::vector<std::string> notes = notes_on_left_out({&sources.training, &sources.validation});
+  TextReading reading(options, known, judges, wait, limits, std::move(sources));
+  ASSIGN_OR_RETURN(TextTokens text, reading.run());
+  return ReadText{std::move(text), std::move(notes)};
 }
 
 }  // namespace
@@ -355,10 +337,9 @@ absl::StatusOr<ReadText> read_text_tokens(const DataOptions& options, const Wait
   if (options.tokens != TokenKind::kTokenizer) {
     return read_tokens(options, nullptr, false, wait, limits);
   }
-  const absl::StatusOr<Vocabulary> given =
-      VocabularyBuilder(options.tokens, 0, options.tokenizer).build();
-  if (!given.ok()) return given.status();
-  return read_tokens(options, &*given, false, wait, limits);
+  ASSIGN_OR_RETURN(const Vocabulary given,
+                   VocabularyBuilder(options.tokens, 0, options.tokenizer).build());
+  return read_tokens(options, &given, false, wait, limits);
 }
 
 absl::StatusOr<ReadText> read_known_tokens(const DataOptions& options, const Vocabulary& known,

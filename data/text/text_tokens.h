@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/data_options.h"
 #include "data/file.h"
 #include "data/text/token_store.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "data/text/tokenizer_json.h"
 #include "framework/core/error.h"
-#include "framework/io/files.h"
 #include "framework/io/safetensors_checksums.h"
 
 namespace qkv {
@@ -178,7 +177,7 @@ absl::Status TokenWriter::add(std::span<const int64_t> tokens) {
                         : append_narrow<uint32_t>(part, block_);
     tokens = tokens.subspan(part.size());
     if (std::ssize(block_) < kTokenBytesOfBlock) continue;
-    if (absl::Status status = end_block(); !status.ok()) return status;
+    RETURN_IF_ERROR(end_block());
   }
   return absl::OkStatus();
 }
@@ -197,7 +196,7 @@ absl::Status TokenWriter::end_block() {
 
 absl::Status TokenWriter::finish() {
   if (!block_.empty()) {
-    if (absl::Status status = end_block(); !status.ok()) return status;
+    RETURN_IF_ERROR(end_block());
   }
   if (!file_) return absl::OkStatus();
   absl::Status status = file_->append(blocks_);

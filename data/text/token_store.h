@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "data/text/vocabulary.h"
+#include "framework/core/status.h"
 #include "framework/io/files.h"
 #include "framework/io/large_file.h"
 

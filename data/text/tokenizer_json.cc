@@ -69,8 +69,9 @@ std::optional<std::string> bytes_of(std::string_view written) {
   return bytes;
 }
 
-absl::Status problem(const std::string& what) {
-  return absl::DataLossError(absl::StrCat("tokenizer: ", what));
+template <class... Parts>
+absl::Status problem(const Parts&... what) {
+  return data_loss("tokenizer: ", what...);
 }
 
 // The values of a field that are done here as tokenizers does them; a missing one is null.
@@ -127,9 +128,8 @@ absl::Status check_fields(const Json& object, const std::string& name,
     std::string others;
     for (const Json& each : values)
       absl::StrAppend(&others, others.empty() ? "" : " or ", each.dump());
-    return problem(absl::StrCat("\"", name, absl::StrReplaceAll(place + 1, {{"/", "."}}), "\" is ",
-                                shown(value), ", where qkv has only ", others,
-                                "; make a tokenizer with that"));
+    return problem("\"", name, absl::StrReplaceAll(place + 1, {{"/", "."}}), "\" is ", shown(value),
+                   ", where qkv has only ", others, "; make a tokenizer with that");
   }
   return absl::OkStatus();
 }
@@ -140,18 +140,17 @@ absl::StatusOr<std::set<std::string>> take_added_tokens(const Json& list, Json& 
   std::set<std::string> texts;
   if (!list.is_array() && !list.is_null()) return problem("added_tokens must be a list");
   for (size_t i = 0; i < list.size(); ++i) {
-    absl::Status status =
-        check_fields(list[i], absl::StrCat("added_tokens.", i, "."), kFieldsOfAddedToken);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        check_fields(list[i], absl::StrCat("added_tokens.", i, "."), kFieldsOfAddedToken));
     const std::string text = text_at(list[i], "/content");
-    if (text.empty()) return problem(absl::StrCat("added_tokens.", i, " has no content"));
+    if (text.empty()) return problem("added_tokens.", i, " has no content");
     const Json& number = vocab.emplace(text, vocab.size()).first.value();
     // One turn finds all, which is so of any two that both are normalized, or neither.
     const bool in_turn = at(list[i], "/normalized") == at(list[0], "/normalized");
     if (!in_turn || at(list[i], "/id") != number) {
-      return problem(absl::StrCat("added_tokens.", i, " is ", shown(text), " with the id ",
-                                  shown(at(list[i], "/id")), ", which must be ", shown(number),
-                                  ", and all must be normalized, or none"));
+      return problem("added_tokens.", i, " is ", shown(text), " with the id ",
+                     shown(at(list[i], "/id")), ", which must be ", shown(number),
+                     ", and all must be normalized, or none");
     }
     texts.insert(text);
   }
@@ -165,15 +164,15 @@ absl::StatusOr<std::vector<std::string>> texts_of(const Json& vocab, bool all_ar
   for (const auto& [text, id] : vocab.items()) {
     const bool is_token = id.is_number_unsigned() && id.get<uint64_t>() < texts.size();
     if (!is_token || !texts[id.get<size_t>()].empty()) {
-      return problem(absl::StrCat("the tokens of model.vocab are not 0 … ", texts.size() - 1,
-                                  ", each once: see \"", escape(text), "\""));
+      return problem("the tokens of model.vocab are not 0 … ", texts.size() - 1,
+                     ", each once: see \"", escape(text), "\"");
     }
     const std::optional<std::string> bytes =
         all_are_plain || (plain.contains(text) && bytes_of(text).value_or(text) == text)
             ? text
             : bytes_of(text);
     if (!bytes || (plain.contains(text) && *bytes != text)) {
-      return problem(absl::StrCat("\"", escape(text), "\" of model.vocab is not written as bytes"));
+      return problem("\"", escape(text), "\" of model.vocab is not written as bytes");
     }
     texts[id.get<size_t>()] = *bytes;
   }
@@ -204,8 +203,7 @@ absl::StatusOr<std::vector<TokenMerge>> merges_of(const Json& model) {
   std::vector<TokenMerge> merges;
   for (const Json& merge : model["merges"]) {
     const auto pair = pair_of(merge);
-    if (!pair)
-      return problem(absl::StrCat("merge ", merges.size(), " of model.merges must be a pair"));
+    if (!pair) return problem("merge ", merges.size(), " of model.merges must be a pair");
     merges.push_back({token_of(pair->first), token_of(pair->second),
                       token_of(absl::StrCat(pair->first, pair->second))});
   }
@@ -258,7 +256,7 @@ std::string listed_tokenizer_json(const Vocabulary& vocabulary) {
   return file_of(OrderedJson::array(), spaced ? words : characters, spaced ? nullptr : fused,
                  {{"type", "WordLevel"},
                   {"vocab", numbered(vocabulary.texts())},
-                  {"unk_token", unknown ? vocabulary.texts()[static_cast<size_t>(*unknown)] : ""}});
+                  {"unk_token", unknown ? vocabulary.texts()[*unknown] : ""}});
 }
 
 std::string tokenizer_json(const Vocabulary& vocabulary) {
@@ -269,8 +267,8 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
   for (std::string& text : texts) text = written(text);
   OrderedJson added = OrderedJson::array();
   for (const int64_t token : vocabulary.added()) {
-    std::string& text = texts[static_cast<size_t>(token)];
-    text = vocabulary.texts()[static_cast<size_t>(token)];
+    std::string& text = texts[token];
+    text = vocabulary.texts()[token];
     added.push_back({{"id", token},
                      {"content", text},
                      {"single_word", false},
@@ -282,11 +280,11 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
   OrderedJson vocab = numbered(texts);
   OrderedJson model;
   if (vocabulary.kind() == TokenKind::kWords) {
-    const std::string& unknown = vocabulary.texts()[static_cast<size_t>(*vocabulary.unknown())];
+    const std::string& unknown = vocabulary.texts()[*vocabulary.unknown()];
     model = {{"type", "WordLevel"}, {"vocab", std::move(vocab)}, {"unk_token", written(unknown)}};
   } else {
     OrderedJson merges = OrderedJson::array();
-    const auto text_of = [&](int64_t token) { return texts[static_cast<size_t>(token)]; };
+    const auto text_of = [&](int64_t token) { return texts[token]; };
     for (const TokenMerge& merge : vocabulary.merges()) {
       merges.push_back(absl::StrCat(text_of(merge.left), " ", text_of(merge.right)));
     }
@@ -310,7 +308,7 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
 
 absl::StatusOr<Vocabulary> vocabulary_of_tokenizer(std::string_view json) {
   Json file = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (file.is_discarded()) return problem(absl::StrCat("is not JSON: ", json_mistake(json)));
+  if (file.is_discarded()) return problem("is not JSON: ", json_mistake(json));
   if (!at(file, "/model").is_object()) return problem("it must be a JSON object with a model");
   Json& model = file["model"];
   if (!model.contains("type")) {  // as older files
@@ -324,41 +322,37 @@ absl::StatusOr<Vocabulary> vocabulary_of_tokenizer(std::string_view json) {
        {std::span<const Field>(kFields), is_spaced ? std::span<const Field>(kFieldsOfSpacedTokens)
                                          : is_list ? std::span<const Field>(kFieldsOfCharacters)
                                                    : std::span<const Field>(kFieldsOfBytes)}) {
-    if (absl::Status status = check_fields(file, "", fields); !status.ok()) return status;
+    RETURN_IF_ERROR(check_fields(file, "", fields));
   }
   if (!at(model, "/vocab").is_object()) {
     return problem("model.vocab must be an object with tokens and their numbers");
   }
-  const auto added = take_added_tokens(at(file, "/added_tokens"), model["vocab"]);
-  if (!added.ok()) return added.status();
-  auto texts = texts_of(model["vocab"], is_list, *added);
-  if (!texts.ok()) return texts.status();
+  ASSIGN_OR_RETURN(const auto added, take_added_tokens(at(file, "/added_tokens"), model["vocab"]));
+  ASSIGN_OR_RETURN(auto texts, texts_of(model["vocab"], is_list, added));
   std::vector<int64_t> found_first;
-  for (const std::string& text : *added) found_first.push_back(model["vocab"][text]);
+  for (const std::string& text : added) found_first.push_back(model["vocab"][text]);
   const std::string unknown = text_at(model, "/unk_token");
   if (is_list) {
-    const std::optional<int64_t> place = place_of(*texts, unknown);
-    absl::StatusOr<Vocabulary> vocabulary = Vocabulary::create(*std::move(texts), place);
+    const std::optional<int64_t> place = place_of(texts, unknown);
+    absl::StatusOr<Vocabulary> vocabulary = Vocabulary::create(std::move(texts), place);
     if (!vocabulary.ok() || vocabulary->is_spaced() == is_spaced) return vocabulary;
-    return problem(absl::StrCat("\"pre_tokenizer.type\" is \"", pieces, "\", but model.vocab has ",
-                                is_spaced ? "characters" : "longer texts"));
+    return problem("\"pre_tokenizer.type\" is \"", pieces, "\", but model.vocab has ",
+                   is_spaced ? "characters" : "longer texts");
   }
   if (is_word_level) {
-    const std::optional<int64_t> place = place_of(*texts, bytes_of(unknown).value_or(""));
-    return Vocabulary::of_words(*std::move(texts), place.value_or(-1), std::move(found_first));
+    const std::optional<int64_t> place = place_of(texts, bytes_of(unknown).value_or(""));
+    return Vocabulary::of_words(std::move(texts), place.value_or(-1), std::move(found_first));
   }
-  absl::StatusOr<std::vector<TokenMerge>> merges = merges_of(model);
-  if (!merges.ok()) return merges.status();
-  return Vocabulary::of_byte_pairs(*std::move(texts), *std::move(merges), std::move(found_first));
+  ASSIGN_OR_RETURN(std::vector<TokenMerge> merges, merges_of(model));
+  return Vocabulary::of_byte_pairs(std::move(texts), std::move(merges), std::move(found_first));
 }
 
 absl::StatusOr<Vocabulary> read_tokenizer(const std::string& path) {
   constexpr uint64_t kMostBytes = 1 << 27;
-  const absl::StatusOr<std::string> json = read_regular_file(path, kMostBytes);
-  if (!json.ok()) return json.status();
-  absl::StatusOr<Vocabulary> vocabulary = vocabulary_of_tokenizer(*json);
+  ASSIGN_OR_RETURN(const std::string json, read_regular_file(path, kMostBytes));
+  absl::StatusOr<Vocabulary> vocabulary = vocabulary_of_tokenizer(json);
   if (vocabulary.ok()) return vocabulary;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", vocabulary.status().message()));
+  return invalid_argument(path, ": ", vocabulary.status().message());
 }
 
 }  // namespace qkv

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/statusor.h"
 #include "data/text/vocabulary.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

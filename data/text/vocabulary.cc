@@ -46,19 +46,18 @@ Vocabulary::Vocabulary() : parts_(std::make_shared<const Parts>()) {}
 
 absl::StatusOr<Vocabulary> Vocabulary::of(Parts parts) {
   parts.ascii.fill(-1);
-  std::ranges::sort(parts.added, std::greater<>(), [&](int64_t token) {
-    return std::pair(parts.texts[static_cast<size_t>(token)].size(), -token);
-  });
+  std::ranges::sort(parts.added, std::greater<>(),
+                    [&](int64_t token) { return std::pair(parts.texts[token].size(), -token); });
   for (size_t i = 0; i < parts.texts.size(); ++i) {
     const std::string& text = parts.texts[i];
     if (text.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " has no text"));
+      return invalid_argument("vocabulary: token ", i, " has no text");
     }
     const auto [place, is_new] = parts.ids.emplace(text, static_cast<int64_t>(i));
     // An added token may have the text of another one, which is put together.
     if (!is_new && std::ranges::count(parts.added, static_cast<int64_t>(i)) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("vocabulary: tokens ", place->second, " and ",
-                                                     i, " have the same text, ", in_quotes(text)));
+      return invalid_argument("vocabulary: tokens ", place->second, " and ", i,
+                              " have the same text, ", in_quotes(text));
     }
     const auto first = static_cast<unsigned char>(text.front());
     if (text.size() == 1 && first < parts.ascii.size()) parts.ascii[first] = place->second;
@@ -74,15 +73,15 @@ absl::StatusOr<Vocabulary> Vocabulary::create(std::vector<std::string> texts,
   for (size_t i = 0; i < parts.texts.size(); ++i) {
     const std::string& text = parts.texts[i];
     if (!is_utf8(text)) {
-      return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " is not UTF-8"));
+      return invalid_argument("vocabulary: token ", i, " is not UTF-8");
     }
     if (code_point_length(text) < text.size()) parts.spaced = true;
   }
   for (const std::string& text : parts.texts) {
     if (parts.spaced && std::ranges::any_of(text, is_space)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("vocabulary: ", in_quotes(text),
-                       " contains white space, which stands between tokens of several letters"));
+      return invalid_argument(
+          "vocabulary: ", in_quotes(text),
+          " contains white space, which stands between tokens of several letters");
     }
   }
   return of(std::move(parts));
@@ -104,35 +103,32 @@ absl::StatusOr<Vocabulary> Vocabulary::of_byte_pairs(std::vector<std::string> te
                                                      std::vector<TokenMerge> merges,
                                                      std::vector<int64_t> added) {
   const int64_t size = std::ssize(texts);
-  const auto text_of = [&](int64_t token) -> const std::string& {
-    return texts[static_cast<size_t>(token)];
-  };
+  const auto text_of = [&](int64_t token) -> const std::string& { return texts[token]; };
   for (size_t i = 0; i < merges.size(); ++i) {
     const auto& [left, right, merged] = merges[i];
     const bool is_good = std::ranges::all_of(std::array{left, right, merged},
                                              [&](int64_t t) { return t >= 0 && t < size; });
     if (!is_good || text_of(left) + text_of(right) != text_of(merged)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("vocabulary: merge ", i, " is not of two tokens to their texts' token"));
+      return invalid_argument("vocabulary: merge ", i,
+                              " is not of two tokens to their texts' token");
     }
   }
-  absl::StatusOr<Vocabulary> vocabulary =
-      of({.kind = merges.empty() ? TokenKind::kBytes : TokenKind::kBpe,
-          .texts = std::move(texts),
-          .added = std::move(added)});
-  if (!vocabulary.ok()) return vocabulary;
+  ASSIGN_OR_RETURN(Vocabulary vocabulary,
+                   of({.kind = merges.empty() ? TokenKind::kBytes : TokenKind::kBpe,
+                       .texts = std::move(texts),
+                       .added = std::move(added)}));
   std::array<int64_t, 256> token_of_byte{};
   for (int byte = 0; byte < 256; ++byte) {
     const char text = static_cast<char>(byte);
-    token_of_byte[static_cast<size_t>(byte)] = vocabulary->parts_->find({&text, 1});
-    if (token_of_byte[static_cast<size_t>(byte)] < 0) {
+    token_of_byte[byte] = vocabulary.parts_->find({&text, 1});
+    if (token_of_byte[byte] < 0) {
       return absl::InvalidArgumentError(
           absl::StrFormat("vocabulary: no token is the byte 0x%02X", byte));
     }
   }
-  Parts parts = *vocabulary->parts_;
+  Parts parts = *vocabulary.parts_;
   parts.pairs.emplace(token_of_byte, std::move(merges));
-  vocabulary->parts_ = std::make_shared<const Parts>(std::move(parts));
+  vocabulary.parts_ = std::make_shared<const Parts>(std::move(parts));
   return vocabulary;
 }
 
@@ -174,7 +170,7 @@ bool Vocabulary::operator==(const Vocabulary& other) const {
 
 absl::StatusOr<std::vector<int64_t>> Vocabulary::encode(std::string_view text) const {
   std::vector<int64_t> tokens;
-  if (absl::Status status = encode(text, tokens); !status.ok()) return status;
+  RETURN_IF_ERROR(encode(text, tokens));
   return tokens;
 }
 
@@ -190,7 +186,7 @@ absl::StatusOr<std::vector<int64_t>> Vocabulary::encode_apart(std::string_view t
   while (!text.empty()) {
     const size_t place = mark.empty() ? std::string_view::npos : text.find(mark);
     const std::string_view part = place == 0 ? mark : text.substr(0, place);
-    if (absl::Status status = encode(part, tokens); !status.ok()) return status;
+    RETURN_IF_ERROR(encode(part, tokens));
     text.remove_prefix(part.size());
   }
   return tokens;
@@ -227,15 +223,14 @@ absl::Status Vocabulary::encode_listed(std::string_view text, std::vector<int64_
 // Appends the tokens up to the last added one, and returns the rest.
 std::string_view Vocabulary::split(std::string_view text, std::vector<int64_t>* tokens) const {
   for (size_t place = 0; !added().empty() && place < text.size(); ++place) {
-    const auto found = std::ranges::find_if(added(), [&](int64_t token) {
-      return text.substr(place).starts_with(texts()[static_cast<size_t>(token)]);
-    });
+    const auto found = std::ranges::find_if(
+        added(), [&](int64_t token) { return text.substr(place).starts_with(texts()[token]); });
     if (found == added().end()) continue;
     if (tokens != nullptr) {
       encode_pieces(text.substr(0, place), *tokens);
       tokens->push_back(*found);
     }
-    text.remove_prefix(place + texts()[static_cast<size_t>(*found)].size());
+    text.remove_prefix(place + texts()[*found].size());
     place = static_cast<size_t>(-1);
   }
   return text;
@@ -269,12 +264,11 @@ size_t Vocabulary::safe_length(std::string_view text) const {
   if (kind() != TokenKind::kCharacters) {
     // Not into a token that the text after it may turn into an added one, or a part of one.
     size_t sure = text.size();
-    const size_t longest =
-        added().empty() ? 0 : texts()[static_cast<size_t>(added().front())].size();
+    const size_t longest = added().empty() ? 0 : texts()[added().front()].size();
     for (size_t place = sure; place-- > 0 && place + longest > sure;) {
       const std::string_view rest = text.substr(place);
       for (const int64_t token : added()) {
-        const std::string_view known = texts()[static_cast<size_t>(token)];
+        const std::string_view known = texts()[token];
         if (place + known.size() > sure && known.starts_with(rest.substr(0, known.size()))) {
           sure = place;
         }
@@ -297,7 +291,7 @@ std::string Vocabulary::decode(std::span<const int64_t> tokens) const {
       fail(absl::StrCat("decode: token ", token, " is not in a vocabulary of ", size()));
     }
     if (parts_->spaced && !text.empty()) text += ' ';
-    text += texts()[static_cast<size_t>(token)];
+    text += texts()[token];
   }
   return text;
 }
@@ -310,8 +304,8 @@ absl::Status Vocabulary::unknown_part(std::string_view what, std::string_view wh
     known += escape(texts()[i]);
   }
   if (texts().size() > kShown) absl::StrAppend(&known, " … (", texts().size(), " in all)");
-  return absl::InvalidArgumentError(absl::StrCat("unknown ", std::string(where), ": ",
-                                                 in_quotes(what), "; the vocabulary is: ", known));
+  return invalid_argument("unknown ", std::string(where), ": ", in_quotes(what),
+                          "; the vocabulary is: ", known);
 }
 
 }  // namespace qkv

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/data_options.h"
 #include "data/text/byte_pairs.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

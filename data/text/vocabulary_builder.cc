@@ -147,10 +147,10 @@ absl::StatusOr<Vocabulary> VocabularyBuilder::byte_pairs() const {
   std::vector<std::string> texts = texts_of_bytes();
   std::vector<TokenMerge> merges = learn_byte_pairs(most_frequent_first(), size_, texts);
   if (std::ssize(texts) < size_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("data.vocabulary_size is ", size_, ", but the text for training makes only ",
-                     texts.size(), " tokens: 256 bytes and ", texts.size() - 256,
-                     " byte pairs; use a longer text or a smaller vocabulary"));
+    return invalid_argument("data.vocabulary_size is ", size_,
+                            ", but the text for training makes only ", texts.size(),
+                            " tokens: 256 bytes and ", texts.size() - 256,
+                            " byte pairs; use a longer text or a smaller vocabulary");
   }
   return Vocabulary::of_byte_pairs(std::move(texts), std::move(merges));
 }

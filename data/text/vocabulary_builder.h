@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/statusor.h"
 #include "data/text/vocabulary.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

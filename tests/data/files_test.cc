@@ -10,6 +10,7 @@
 #include "data/file.h"
 #include "framework/core/random.h"
 #include "tests/data/rows.h"
+#include "tests/read_text.h"
 
 namespace qkv {
 namespace {

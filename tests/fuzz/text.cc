@@ -12,6 +12,7 @@
 #include "framework/io/safetensors_checksums.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
+#include "tests/read_text.h"
 
 namespace qkv {
 namespace {

@@ -72,8 +72,9 @@ class Loader {
 
   std::vector<std::string> names_in(const std::string& table) const;
   std::string unknown_key(const std::string& table, const std::string& name, bool dotted);
-  void add_mistake(const Place& place, std::string message) {
-    mistakes_.push_back({place, std::move(message)});
+  template <class... Parts>
+  void add_mistake(const Place& place, const Parts&... message) {
+    mistakes_.push_back({place, absl::StrCat(message...)});
   }
   std::string to_string(const Place& place) const;
 
@@ -158,18 +159,16 @@ void Loader::read_table(const std::string& table_name, const toml::table& table)
       if (node.is_table()) {
         read_table(name, *node.as_table());
       } else {
-        add_mistake(place, absl::StrCat("\"", name, "\": expected a table, found ", type_of(node)));
+        add_mistake(place, "\"", name, "\": expected a table, found ", type_of(node));
       }
     } else if (table_name.empty() && node.is_table()) {
       const std::string near = nearest(name, {tables.begin() + 1, tables.end()});
       doubt_all(near);
-      add_mistake(
-          place,
-          absl::StrCat("unknown table ", string_to_toml(name),
-                       near.empty()
-                           ? absl::StrCat("; the tables are ",
-                                          quoted_list({tables.begin() + 1, tables.end()}, "and"))
-                           : absl::StrCat("; did you mean [", near, "]?")));
+      add_mistake(place, "unknown table ", string_to_toml(name),
+                  near.empty()
+                      ? absl::StrCat("; the tables are ",
+                                     quoted_list({tables.begin() + 1, tables.end()}, "and"))
+                      : absl::StrCat("; did you mean [", near, "]?"));
     } else {
       add_mistake(place, unknown_key(table_name, name, /*dotted=*/false));
     }
@@ -204,8 +203,8 @@ void Loader::read_override(size_t number, const std::string& text) {
   if (field == nullptr) {
     const std::vector<std::string> tables = config_tables();
     if (!key.empty() && std::count(tables.begin(), tables.end(), key) != 0) {
-      add_mistake(place, absl::StrCat("\"", key, "\" is a table; set one of its keys, as in ", key,
-                                      ".", names_in(key).front(), "=…"));
+      add_mistake(place, "\"", key, "\" is a table; set one of its keys, as in ", key, ".",
+                  names_in(key).front(), "=…");
     } else {
       add_mistake(place, unknown_key(table, name, /*dotted=*/true));
     }
@@ -234,8 +233,8 @@ void Loader::apply(const Field& field, const toml::node& node, const Place& key_
   const bool overrides = key_place.override_number != 0;
   if (const std::optional<WrongValue> wrong = set_field(field, node)) {
     wrong_.insert(key);
-    add_mistake(overrides ? key_place : in_file(wrong->culprit->source().begin),
-                absl::StrCat("\"", key, "\"", wrong->message));
+    add_mistake(overrides ? key_place : in_file(wrong->culprit->source().begin), "\"", key, "\"",
+                wrong->message);
     return;
   }
   said_[key] = {.key = key_place, .value = overrides ? key_place : in_file(node.source().begin)};
@@ -276,10 +275,9 @@ void Loader::drop_unread_keys() {
     const Field *unread = &field, *decider = field_named(fields, field.decided_by);
     for (; !decider->is_read; decider = field_named(fields, unread->decided_by)) unread = decider;
     const bool has_task = decider->key() != "data.task" || said_.contains(decider->key());
-    add_mistake(place, absl::StrCat("\"", field.key(), "\" is read by ",
-                                    list_in_words(unread->readers, "and"),
-                                    has_task ? absl::StrCat(", not by ", decider->text())
-                                             : "; set \"data.task\" to one of these"));
+    add_mistake(place, "\"", field.key(), "\" is read by ", list_in_words(unread->readers, "and"),
+                has_task ? absl::StrCat(", not by ", decider->text())
+                         : "; set \"data.task\" to one of these");
   }
 }
 
@@ -383,9 +381,8 @@ absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::stri
   Loader loader(source, Loader::Author::kQkv);
   loader.read_file(text);
   loader.read_overrides(overrides);
-  absl::StatusOr<LoadedConfig> loaded = loader.finish();
-  if (!loaded.ok()) return loaded.status();
-  return std::move(loaded->config);
+  ASSIGN_OR_RETURN(LoadedConfig loaded, loader.finish());
+  return std::move(loaded.config);
 }
 
 }  // namespace qkv

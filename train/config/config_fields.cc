@@ -17,7 +17,6 @@
 namespace qkv {
 namespace {
 
-// The fields of the options, table by table.
 struct FieldList {
   std::string table;
   std::vector<Field> fields;

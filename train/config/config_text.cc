@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "data/file.h"
+#include "framework/core/status.h"
 #include "framework/core/text/columns.h"
 #include "framework/core/text/terminal.h"
 #include "framework/core/text/utf8.h"
@@ -46,9 +47,8 @@ std::string assignment(const Field& field) {
 }
 
 absl::Status no_config(const std::string& path, const std::string& why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": is not a config: it ", why,
-                   "; a config is a short TOML file, which names data with data.path"));
+  return invalid_argument(path, ": is not a config: it ", why,
+                          "; a config is a short TOML file, which names data with data.path");
 }
 
 }  // namespace
@@ -94,9 +94,8 @@ absl::StatusOr<LoadedConfig> load_config(const std::string& path,
   const std::string in_run = absl::StrCat(path, "/config.toml");
   std::error_code ignored;
   const std::string& file = std::filesystem::exists(in_run, ignored) ? in_run : path;
-  const absl::StatusOr<std::string> text = read_config_file(file);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<LoadedConfig> config = parse_config(*text, file, overrides);
+  ASSIGN_OR_RETURN(const std::string text, read_config_file(file));
+  absl::StatusOr<LoadedConfig> config = parse_config(text, file, overrides);
   static constexpr std::string_view kDataEndings[] = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson"};
   const std::string ending = std::filesystem::path(file).extension();
   if (config.ok() || std::ranges::count(kDataEndings, ending) == 0) return config;
@@ -104,9 +103,8 @@ absl::StatusOr<LoadedConfig> load_config(const std::string& path,
 }
 
 absl::StatusOr<Config> load_saved_config(const std::string& path) {
-  const absl::StatusOr<std::string> text = read_config_file(path);
-  if (!text.ok()) return text.status();
-  return parse_saved_config(*text, path);
+  ASSIGN_OR_RETURN(const std::string text, read_config_file(path));
+  return parse_saved_config(text, path);
 }
 
 std::string to_toml(const Config& config) {

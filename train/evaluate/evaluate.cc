@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numbers>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/memory/storage.h"
@@ -94,7 +93,7 @@ class Counts {
         ++tokens_;
         right_tokens_ += is_right;
         unknown_ += *target == unknown_token_;
-        if (!bytes_of_tokens_.empty()) bytes_ += bytes_of_tokens_[static_cast<size_t>(*target)];
+        if (!bytes_of_tokens_.empty()) bytes_ += bytes_of_tokens_[*target];
       }
       ++sequences_;
       right_sequences_ += all_right;
@@ -106,7 +105,7 @@ class Counts {
     const std::vector<double> all = logits.to_vector();
     const int64_t* target = targets.data<int64_t>();
     for (int64_t row = 0; row < targets.size(); ++row) {
-      ++confusion_[static_cast<size_t>(target[row] * classes_ + predicted[row])];
+      ++confusion_[target[row] * classes_ + predicted[row]];
       const double* of_row = all.data() + row * classes_;
       int64_t more_likely = 0;
       for (int64_t c = 0; c < classes_; ++c) {

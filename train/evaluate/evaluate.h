@@ -4,9 +4,9 @@
 #include <stop_token>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/split.h"
+#include "framework/core/status.h"
 #include "framework/core/text/terminal.h"
 #include "framework/ops/ops.h"
 #include "models/model.h"

@@ -41,7 +41,7 @@ void add_batch(const Tensor& weights, const Batch& batch, const Array& keys, int
       const int64_t first = ((row * std::ssize(heads) + head.head) * queries + place) * length;
       for (int64_t j = 0; j < length; ++j) {
         const int64_t key = keys.data<int64_t>()[row * length + j];
-        const double weight = all[static_cast<size_t>(first + j)];
+        const double weight = all[first + j];
         if (key == token) head.to_token += weight;
         if (key == answer) head.to_answer += weight;
       }
@@ -56,7 +56,6 @@ double ratio(int64_t part, int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// How well one class was distinguished from the others.
 struct ClassScore {
   int64_t examples = 0, answered = 0, right = 0;
   // The share of the answers with this class that are right; the share of its examples that were
@@ -67,13 +66,13 @@ struct ClassScore {
 };
 
 int64_t count_at(const Evaluation& e, int64_t row, int64_t column) {
-  return e.confusion[static_cast<size_t>(row * e.classes() + column)];
+  return e.confusion[row * e.classes() + column];
 }
 
 std::vector<int64_t> classes_that_occur(const std::vector<ClassScore>& scores) {
   std::vector<int64_t> classes;
   for (int64_t c = 0; c < std::ssize(scores); ++c) {
-    const ClassScore& score = scores[static_cast<size_t>(c)];
+    const ClassScore& score = scores[c];
     if (score.examples + score.answered > 0) classes.push_back(c);
   }
   return classes;
@@ -82,9 +81,9 @@ std::vector<int64_t> classes_that_occur(const std::vector<ClassScore>& scores) {
 std::string part_of_matrix(const Evaluation& e, const std::vector<std::string>& names,
                            const std::vector<int64_t>& rows, std::span<const int64_t> columns) {
   std::vector<std::vector<std::string>> cells = {{"answered:"}};
-  for (const int64_t column : columns) cells[0].push_back(names[static_cast<size_t>(column)]);
+  for (const int64_t column : columns) cells[0].push_back(names[column]);
   for (const int64_t row : rows) {
-    cells.push_back({names[static_cast<size_t>(row)]});
+    cells.push_back({names[row]});
     for (const int64_t column : columns) {
       cells.back().push_back(absl::StrCat(count_at(e, row, column)));
     }
@@ -127,8 +126,7 @@ std::string most_confused(const Evaluation& e, const std::vector<std::string>& n
   std::ranges::stable_sort(pairs, std::greater(), &Pair::count);
   std::vector<std::vector<std::string>> rows = {{"expected", "answered", "times"}};
   for (const Pair& pair : std::span(pairs).first(std::min(pairs.size(), kListedPairs))) {
-    rows.push_back({names[static_cast<size_t>(pair.expected)],
-                    names[static_cast<size_t>(pair.answered)], absl::StrCat(pair.count)});
+    rows.push_back({names[pair.expected], names[pair.answered], absl::StrCat(pair.count)});
   }
   return aligned(rows, {.left = 2, .indent = "  "});
 }
@@ -139,9 +137,9 @@ std::vector<ClassScore> class_scores(const Evaluation& e) {
   for (int64_t row = 0; row < classes; ++row) {
     for (int64_t column = 0; column < classes; ++column) {
       const int64_t count = count_at(e, row, column);
-      scores[static_cast<size_t>(row)].examples += count;
-      scores[static_cast<size_t>(column)].answered += count;
-      if (row == column) scores[static_cast<size_t>(row)].right += count;
+      scores[row].examples += count;
+      scores[column].answered += count;
+      if (row == column) scores[row].right += count;
     }
   }
   return scores;
@@ -151,7 +149,7 @@ std::vector<ClassScore> class_scores(const Evaluation& e) {
 double macro_f1(const std::vector<ClassScore>& scores) {
   const std::vector<int64_t> classes = classes_that_occur(scores);
   double sum = 0;
-  for (const int64_t c : classes) sum += scores[static_cast<size_t>(c)].f1();
+  for (const int64_t c : classes) sum += scores[c].f1();
   return classes.empty() ? 0.0 : sum / static_cast<double>(classes.size());
 }
 
@@ -166,10 +164,9 @@ std::string class_report(const Evaluation& e, const std::vector<std::string>& na
   for (const std::string& name : names) shown.push_back(escape(name));
   std::vector<std::vector<std::string>> rows = {{"class", "examples", "precision", "recall", "F1"}};
   for (const int64_t c : classes) {
-    const ClassScore& s = scores[static_cast<size_t>(c)];
-    rows.push_back({shown[static_cast<size_t>(c)], absl::StrCat(s.examples),
-                    format_percent(s.precision()), format_percent(s.recall()),
-                    format_percent(s.f1())});
+    const ClassScore& s = scores[c];
+    rows.push_back({shown[c], absl::StrCat(s.examples), format_percent(s.precision()),
+                    format_percent(s.recall()), format_percent(s.f1())});
   }
   return absl::StrCat(aligned(rows, {.left = 1, .indent = "  "}), "\n",
                       classes.size() > kLargestMatrix ? most_confused(e, shown, classes)
@@ -235,13 +232,11 @@ absl::StatusOr<std::vector<AttentionShare>> attention_to(const std::string& text
                                                          int64_t batch_size) {
   std::vector<AttentionShare> shares;
   if (text.empty()) return shares;
-  const absl::StatusOr<std::vector<int64_t>> token = run.encode("attention", text);
-  if (!token.ok()) return token.status();
-  if (token->size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--attention needs one token, not ", token->size()));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> token, run.encode("attention", text));
+  if (token.size() != 1) {
+    return invalid_argument("--attention needs one token, not ", token.size());
   }
-  shares = attention_shares(model, dataset, token->front(), batch_size);
+  shares = attention_shares(model, dataset, token.front(), batch_size);
   if (shares.empty()) {
     return absl::FailedPreconditionError(
         "--attention: this model has no attention from an answer to its question");

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "models/model.h"
 #include "train/evaluate/evaluate.h"
 #include "train/folder/loaded_run.h"

@@ -35,10 +35,6 @@ constexpr std::pair<const char*, std::string Checkpoint::*> kTexts[] = {
     {"data_fingerprint", &Checkpoint::data_fingerprint},
     {"imported_from", &Checkpoint::imported_from}};
 
-absl::Status problem(const std::string& path, const std::string& what) {
-  return absl::DataLossError(absl::StrCat(path, ": ", what));
-}
-
 // Reads metadata entries; remembers the first that is missing or no number.
 class Metadata {
  public:
@@ -87,9 +83,8 @@ void put_vocabulary(const Vocabulary& vocabulary, std::map<std::string, std::str
 }
 
 absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
-  absl::StatusOr<std::vector<std::string>> texts = texts_from_json(text);
-  if (!texts.ok()) return texts.status();
-  return Vocabulary::create(*std::move(texts));
+  ASSIGN_OR_RETURN(std::vector<std::string> texts, texts_from_json(text));
+  return Vocabulary::create(std::move(texts));
 }
 
 bool has_relative_path(const Config& config) {
@@ -104,16 +99,16 @@ bool has_relative_path(const Config& config) {
 absl::Status copy_into(const std::string& path, const std::map<std::string, const Array*>& arrays,
                        const std::string& name, Array target, CheckpointNumbers numbers) {
   const auto found = arrays.find(name);
-  if (found == arrays.end()) return problem(path, absl::StrCat("there is no tensor ", name));
+  if (found == arrays.end()) return data_loss(path, ": ", "there is no tensor ", name);
   const Array& source = *found->second;
   if (source.shape() != target.shape() || source.dtype() != target.dtype()) {
-    return problem(path, absl::StrCat(name, " is ", source.describe(), ", but the model needs ",
-                                      target.describe()));
+    return data_loss(path, ": ", name, " is ", source.describe(), ", but the model needs ",
+                     target.describe());
   }
   const int64_t count = numbers == CheckpointNumbers::kFinite ? not_finite_in(source).count : 0;
   if (count > 0) {
-    return problem(path, absl::StrCat(count, " of the ", source.size(), " numbers of ", name,
-                                      " are not finite"));
+    return data_loss(path, ": ", count, " of the ", source.size(), " numbers of ", name,
+                     " are not finite");
   }
   if (target.bytes() > 0) std::memcpy(target.mutable_raw(), source.raw(), target.bytes());
   return absl::OkStatus();
@@ -206,15 +201,14 @@ absl::Status save_checkpoint(const std::string& path, const Checkpoint& checkpoi
 }
 
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
-  absl::StatusOr<TensorFile> file = read_safetensors(path);
-  if (!file.ok()) return file.status();
-  Metadata metadata(file->metadata);
+  ASSIGN_OR_RETURN(TensorFile file, read_safetensors(path));
+  Metadata metadata(file.metadata);
   if (metadata.text("format") != kFormat) {
-    return problem(path, "this is a safetensors file, but not a checkpoint of qkv");
+    return data_loss(path, ": this is a safetensors file, but not a checkpoint of qkv");
   }
   Checkpoint checkpoint;
   for (const auto& [key, size] : kSizes) {
-    if (file->metadata.contains(key)) checkpoint.data.*size = metadata.integer(key);
+    if (file.metadata.contains(key)) checkpoint.data.*size = metadata.integer(key);
   }
   checkpoint.state = {.step = metadata.integer("step"),
                       .best_val_loss = metadata.number("best_val_loss"),
@@ -222,56 +216,54 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
                       .evaluations_since_best = 0,  // older files do not count them
                       .unwritten = {},
                       .elapsed_seconds = {}};
-  if (file->metadata.contains("evaluations_since_best")) {
+  if (file.metadata.contains("evaluations_since_best")) {
     checkpoint.state.evaluations_since_best = metadata.integer("evaluations_since_best");
   }
-  if (file->metadata.contains("elapsed_seconds")) {
+  if (file.metadata.contains("elapsed_seconds")) {
     checkpoint.state.elapsed_seconds = metadata.number("elapsed_seconds");
   }
-  if (file->metadata.contains("tokens_since_log")) {
+  if (file.metadata.contains("tokens_since_log")) {
     checkpoint.state.tokens_since_log = metadata.integer("tokens_since_log");
     checkpoint.state.seconds_since_log = metadata.number("seconds_since_log");
   }
-  if (file->metadata.contains("unwritten_metrics")) {
+  if (file.metadata.contains("unwritten_metrics")) {
     absl::StatusOr<Metrics> metrics = metrics_from_json(metadata.text("unwritten_metrics"));
     if (!metrics.ok()) {
-      return problem(path, absl::StrCat("its unwritten metrics: ", metrics.status().message()));
+      return data_loss(path, ": ", "its unwritten metrics: ", metrics.status().message());
     }
     checkpoint.state.unwritten = *metrics;
   }
   const std::string toml = metadata.text("config"), texts = metadata.text("vocabulary");
   if (!metadata.missing().empty()) {
-    return problem(path, absl::StrCat("its metadata has no valid \"", metadata.missing(), "\""));
+    return data_loss(path, ": ", "its metadata has no valid \"", metadata.missing(), "\"");
   }
   absl::StatusOr<Config> config = parse_saved_config(toml, absl::StrCat(path, " (config)"));
   if (!config.ok()) {
     return mistakes_error(lines_to_show(config.status()), absl::StatusCode::kDataLoss);
   }
   checkpoint.config = *std::move(config);
-  absl::StatusOr<Vocabulary> vocabulary = file->metadata.contains("tokenizer")
+  absl::StatusOr<Vocabulary> vocabulary = file.metadata.contains("tokenizer")
                                               ? vocabulary_of_tokenizer(metadata.text("tokenizer"))
                                               : vocabulary_from_json(texts);
   if (!vocabulary.ok()) {
-    return problem(path,
-                   absl::StrCat("its vocabulary cannot be used: ", vocabulary.status().message()));
+    return data_loss(path, ": ", "its vocabulary cannot be used: ", vocabulary.status().message());
   }
   checkpoint.vocabulary = *std::move(vocabulary);
   checkpoint.data.vocabulary_size = checkpoint.vocabulary.size();
-  if (file->metadata.contains("class_names")) {
+  if (file.metadata.contains("class_names")) {
     absl::StatusOr<std::vector<std::string>> names = texts_from_json(metadata.text("class_names"));
     if (!names.ok()) {
-      return problem(path,
-                     absl::StrCat("its class names cannot be used: ", names.status().message()));
+      return data_loss(path, ": ", "its class names cannot be used: ", names.status().message());
     }
     checkpoint.class_names = *std::move(names);
   }
-  checkpoint.trained_in = file->metadata["trained_in"];
-  for (const auto& [key, text] : kTexts) checkpoint.*text = file->metadata[key];
-  if (checkpoint.state.step < 0) return problem(path, "its number of steps is negative");
+  checkpoint.trained_in = file.metadata["trained_in"];
+  for (const auto& [key, text] : kTexts) checkpoint.*text = file.metadata[key];
+  if (checkpoint.state.step < 0) return data_loss(path, ": its number of steps is negative");
   const std::string wrong =
       what_is_wrong(checkpoint.data, checkpoint.config.model, checkpoint.class_names);
-  if (!wrong.empty()) return problem(path, absl::StrCat("its metadata ", wrong));
-  checkpoint.arrays = std::move(file->tensors);
+  if (!wrong.empty()) return data_loss(path, ": ", "its metadata ", wrong);
+  checkpoint.arrays = std::move(file.tensors);
   return checkpoint;
 }
 
@@ -289,18 +281,16 @@ absl::Status restore(const std::string& path, const Checkpoint& checkpoint, cons
   for (const NamedArray& a : checkpoint.arrays) arrays[a.name] = &a.array;
   size_t used = 0;
   for (const auto& [name, tensor] : parameters(model)) {
-    if (absl::Status s = copy_into(path, arrays, name, tensor.array(), numbers); !s.ok()) {
-      return s;
-    }
+    RETURN_IF_ERROR(copy_into(path, arrays, name, tensor.array(), numbers));
     ++used;
   }
   if (!optimizer) return absl::OkStatus();
   for (const auto& [name, array] : optimizer->state()) {
-    absl::Status s = copy_into(path, arrays, absl::StrCat(kOptimizerPrefix, name), array, numbers);
-    if (!s.ok()) return s;
+    RETURN_IF_ERROR(copy_into(path, arrays, absl::StrCat(kOptimizerPrefix, name), array, numbers));
     ++used;
   }
-  if (used != arrays.size()) return problem(path, "it holds tensors that the model does not have");
+  if (used != arrays.size())
+    return data_loss(path, ": it holds tensors that the model does not have");
   optimizer->set_steps(checkpoint.state.step);
   return absl::OkStatus();
 }
@@ -317,10 +307,10 @@ absl::StatusOr<Model> restore_model(const std::string& path, const Checkpoint& c
   int64_t held = 0;
   for (const NamedArray& a : checkpoint.arrays) held += a.array.size();
   if (count_parameters(checkpoint.config, checkpoint.data) > held) {
-    return problem(path, "its config describes a larger model than the file holds");
+    return data_loss(path, ": its config describes a larger model than the file holds");
   }
   Model model = make_model(checkpoint.config, checkpoint.data);
-  if (absl::Status s = restore(path, checkpoint, model, nullptr); !s.ok()) return s;
+  RETURN_IF_ERROR(restore(path, checkpoint, model, nullptr));
   return model;
 }
 

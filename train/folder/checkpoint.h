@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/text/vocabulary.h"
+#include "framework/core/status.h"
 #include "framework/io/safetensors.h"
 #include "framework/optim/optimizer.h"
 #include "models/model.h"

@@ -30,10 +30,10 @@ std::string precision_note(const TrainOptions& options) {
 absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config,
                                                       const std::stop_token& stop) {
   ReadingProgress progress;
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      make_dataset(config.data, config.seed, form_of(config.model.kind), progress.wait(stop));
-  if (!dataset.ok()) return dataset.status();
-  if (absl::Status s = check_patches(config.model, (*dataset)->shape()); !s.ok()) return s;
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Dataset> dataset,
+      make_dataset(config.data, config.seed, form_of(config.model.kind), progress.wait(stop)));
+  RETURN_IF_ERROR(check_patches(config.model, dataset->shape()));
   return dataset;
 }
 
@@ -42,9 +42,8 @@ absl::Status check_patches(const ModelOptions& model, const DataShape& data) {
   if (!data.is_image() || (data.height % patch == 0 && data.width % patch == 0)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("\"model.patch_size\" is ", patch,
-                                                 ", which does not divide images of ", data.height,
-                                                 " x ", data.width, " pixels"));
+  return invalid_argument("\"model.patch_size\" is ", patch, ", which does not divide images of ",
+                          data.height, " x ", data.width, " pixels");
 }
 
 Model make_model(const Config& config, const DataShape& data) {
@@ -109,9 +108,8 @@ absl::Status shapes_clash(const std::string& path, const std::string& name, cons
     fits.push_back(absl::StrCat("images of ", source.data.height, " x ", source.data.width,
                                 " pixels and ", source.data.channels, " channels"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", name, " is ", there.describe(),
-                                                 " there, but ", here.describe(),
-                                                 " in this model; what would fit: ", listed(fits)));
+  return invalid_argument(path, ": ", name, " is ", there.describe(), " there, but ",
+                          here.describe(), " in this model; what would fit: ", listed(fits));
 }
 
 }  // namespace
@@ -125,15 +123,14 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
                         absl::StrCat("train.from: ", found_path.status().message()));
   }
   const std::string& path = *found_path;
-  const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
-  if (!checkpoint.ok()) return checkpoint.status();
+  ASSIGN_OR_RETURN(const Checkpoint checkpoint, load_checkpoint(path));
 
   std::map<std::string, const Array*> there;
-  for (const NamedArray& a : checkpoint->arrays) {
+  for (const NamedArray& a : checkpoint.arrays) {
     if (!a.name.starts_with(kOptimizerPrefix)) there[a.name] = &a.array;
   }
-  const bool same_tokens = checkpoint->vocabulary == dataset.vocabulary() &&
-                           checkpoint->answers() == dataset.class_names();
+  const bool same_tokens = checkpoint.vocabulary == dataset.vocabulary() &&
+                           checkpoint.answers() == dataset.class_names();
   const std::set<std::string> of_tokens = parameters_of_tokens(config, dataset.shape());
   const std::vector<NamedParameter> wanted = parameters_without_numbers(config, dataset.shape());
   std::vector<std::string> left, added;  // there, and here
@@ -147,8 +144,8 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
     there.erase(found);
     if (!same_tokens && of_tokens.contains(name)) {
       left.push_back(absl::StrCat(name, " (another vocabulary)"));
-    } else if (array.shape() != tensor.shape() && !checkpoint->imported_from.empty()) {
-      return shapes_clash(path, name, array, tensor.array(), config, *checkpoint);
+    } else if (array.shape() != tensor.shape() && !checkpoint.imported_from.empty()) {
+      return shapes_clash(path, name, array, tensor.array(), config, checkpoint);
     } else if (array.shape() != tensor.shape()) {
       left.push_back(
           absl::StrCat(name, " (", array.describe(), ", here ", tensor.array().describe(), ")"));
@@ -159,24 +156,23 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
                                           : Array::of(array.shape(), dtype, array.to_vector())});
       const int64_t count = not_finite_in(weights.arrays.back().array).count;
       if (count == 0) continue;
-      return absl::DataLossError(absl::StrCat(path, ": ", count, " of the ", array.size(),
-                                              " numbers of ", name, " are not finite"));
+      return data_loss(path, ": ", count, " of the ", array.size(), " numbers of ", name,
+                       " are not finite");
     }
   }
   // A bias alone has learned nothing without its matrix.
   const auto is_matrix = [](const NamedArray& a) { return a.array.shape().rank() > 1; };
   if (std::ranges::none_of(weights.arrays, is_matrix)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("train.from: no matrix of ", path, " fits this model",
-                     same_tokens ? "" : ", whose vocabulary is another one, too"));
+    return invalid_argument("train.from: no matrix of ", path, " fits this model",
+                            same_tokens ? "" : ", whose vocabulary is another one, too");
   }
   for (const auto& [name, array] : there) left.push_back(name + " (not in this model)");
   weights.notes.push_back(absl::StrCat("begins with ", weights.arrays.size(), " of its ",
                                        wanted.size(), " parameters from ", printable(path),
-                                       ", step ", checkpoint->state.step));
+                                       ", step ", checkpoint.state.step));
   if (!left.empty()) weights.notes.push_back(list("not taken from there", left));
   if (!added.empty()) weights.notes.push_back(list("not there, so they begin anew", added));
-  const std::vector<std::string> changes = changes_of_model(config, checkpoint->config);
+  const std::vector<std::string> changes = changes_of_model(config, checkpoint.config);
   if (!changes.empty()) {
     weights.notes.push_back(list("the model differs", changes));
   }

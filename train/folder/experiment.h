@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "framework/io/safetensors.h"
 #include "models/model.h"
 #include "train/config/train_options.h"

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
 #include "data/file.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
@@ -31,20 +30,18 @@ absl::Status check_fits(const LoadedRun& run, const DataShape& now) {
   const auto& [path, checkpoint] = run;
   const DataShape& then = checkpoint.data;
   if (now.height != then.height || now.width != then.width) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": the model reads images of ", then.height, " x ", then.width,
-                     " pixels, but these have ", now.height, " x ", now.width));
+    return failed_precondition(path, ": the model reads images of ", then.height, " x ", then.width,
+                               " pixels, but these have ", now.height, " x ", now.width);
   }
   if (now.channels != then.channels) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": the model reads images of ", then.channels,
-        then.channels == 1 ? " channel" : " channels", ", but these have ", now.channels));
+    return failed_precondition(path, ": the model reads images of ", then.channels,
+                               then.channels == 1 ? " channel" : " channels", ", but these have ",
+                               now.channels);
   }
   for (const auto length : {&DataShape::max_length, &DataShape::source_length}) {
     if (now.*length <= then.*length || reads_any_length(checkpoint.config.model)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": the model reads at most ", then.*length,
-                     " tokens, but these examples have ", now.*length));
+    return failed_precondition(path, ": the model reads at most ", then.*length,
+                               " tokens, but these examples have ", now.*length);
   }
   return absl::OkStatus();
 }
@@ -79,23 +76,22 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const std::string& file, con
                                                     const std::vector<std::string>& overrides,
                                                     const TellNote& tell) {
   const auto& [path, checkpoint] = run;
-  absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
-  if (!config.ok()) return config.status();
-  const TaskKind& task = *find_task(config->data.task);
+  ASSIGN_OR_RETURN(Config config, parse_saved_config(to_toml(checkpoint.config), path, overrides));
+  const TaskKind& task = *find_task(config.data.task);
   if (!task.judge) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the task \"", task.name, "\" has no text that could be replaced by another"));
+    return invalid_argument(path, ": the task \"", task.name,
+                            "\" has no text that could be replaced by another");
   }
-  config->data.path = file;
+  config.data.path = file;
   const DataShape& shape = checkpoint.data;
   KnownData known = {.vocabulary = checkpoint.vocabulary,
                      .class_names = checkpoint.answers(),
-                     .form = form_of(config->model.kind),
+                     .form = form_of(config.model.kind),
                      .most = shape};
   known.most.max_length = std::min(limit_of(checkpoint, shape.max_length), kMaxLength);
   known.most.source_length = std::min(limit_of(checkpoint, shape.source_length), kMaxLength);
   ReadingProgress progress;
-  absl::StatusOr<std::unique_ptr<Dataset>> data = task.judge(config->data, known, progress.wait());
+  absl::StatusOr<std::unique_ptr<Dataset>> data = task.judge(config.data, known, progress.wait());
   if (data.ok()) tell_all(**data, tell);
   return data;
 }
@@ -108,31 +104,29 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const LoadedRun& run,
   const bool names_another = std::ranges::any_of(
       overrides, [](const std::string& o) { return o.starts_with("data.path="); });
   if (!checkpoint.imported_from.empty() && !names_another) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": holds weights without the data that they learned from; ",
-        checkpoint.data.is_image() ? "name some with --set data.path=FOLDER, or begin a run with "
+    return failed_precondition(path, ": holds weights without the data that they learned from; ",
+                               checkpoint.data.is_image()
+                                   ? "name some with --set data.path=FOLDER, or begin a run with "
                                      "them: qkv train CONFIG --from RUN"
-                                   : "judge a text with --text FILE"));
+                                   : "judge a text with --text FILE");
   }
-  const absl::StatusOr<Config> config = config_here(run, overrides);
-  if (!config.ok()) return config.status();
+  ASSIGN_OR_RETURN(const Config config, config_here(run, overrides));
   // Long examples take long to make: where the length is known before, check it first.
-  if (const TaskKind& task = *find_task(config->data.task); task.questions) {
-    const DataShape shape = shape_of(task.questions(config->data), form_of(config->model.kind));
-    if (absl::Status status = check_fits(run, shape); !status.ok()) return status;
+  if (const TaskKind& task = *find_task(config.data.task); task.questions) {
+    const DataShape shape = shape_of(task.questions(config.data), form_of(config.model.kind));
+    RETURN_IF_ERROR(check_fits(run, shape));
   }
-  absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(*config);
-  if (!data.ok()) return data.status();
-  if ((*data)->vocabulary() != checkpoint.vocabulary) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path,
-                     ": the vocabulary of the run differs from that of the data; the answers would "
-                     "be meaningless"));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, make_dataset(config));
+  if (data->vocabulary() != checkpoint.vocabulary) {
+    return failed_precondition(
+        path,
+        ": the vocabulary of the run differs from that of the data; the answers would "
+        "be meaningless");
   }
-  if (absl::Status status = check_fits(run, (*data)->shape()); !status.ok()) return status;
-  tell_all(**data, tell);
+  RETURN_IF_ERROR(check_fits(run, data->shape()));
+  tell_all(*data, tell);
   if (!names_another) {
-    const std::string other = other_data(checkpoint, **data);
+    const std::string other = other_data(checkpoint, *data);
     if (!other.empty()) tell(other);
   }
   return data;
@@ -141,12 +135,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const LoadedRun& run,
 }  // namespace
 
 absl::StatusOr<LoadedRun> load_run(const std::string& run) {
-  absl::StatusOr<std::string> path = find_checkpoint(run);
-  if (!path.ok()) return path.status();
-  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
-  if (!checkpoint.ok()) return checkpoint.status();
-  kernels::set_num_threads(static_cast<int>(checkpoint->config.train.threads));
-  return LoadedRun{*std::move(path), *std::move(checkpoint)};
+  ASSIGN_OR_RETURN(std::string path, find_checkpoint(run));
+  ASSIGN_OR_RETURN(Checkpoint checkpoint, load_checkpoint(path));
+  kernels::set_num_threads(static_cast<int>(checkpoint.config.train.threads));
+  return LoadedRun{std::move(path), std::move(checkpoint)};
 }
 
 void widen(Checkpoint& checkpoint) {
@@ -161,11 +153,10 @@ absl::StatusOr<std::vector<int64_t>> LoadedRun::encode(const std::string& option
                                                        const std::string& text) const {
   absl::StatusOr<std::vector<int64_t>> tokens = checkpoint.vocabulary.encode(text);
   if (!tokens.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--", option, ": ", tokens.status().message()));
+    return invalid_argument("--", option, ": ", tokens.status().message());
   }
   if (tokens->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", option, " is empty: it needs at least one token"));
+    return invalid_argument("--", option, " is empty: it needs at least one token");
   }
   return tokens;
 }
@@ -182,8 +173,7 @@ int64_t LoadedRun::longest_sequence() const {
 
 absl::Status check_length(const std::string& what, int64_t length, int64_t longest) {
   if (length <= longest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " has ", length, " tokens; this model reads at most ", longest));
+  return invalid_argument(what, " has ", length, " tokens; this model reads at most ", longest);
 }
 
 absl::StatusOr<RunWithData> with_data(absl::StatusOr<LoadedRun> run,
@@ -193,10 +183,10 @@ absl::StatusOr<RunWithData> with_data(absl::StatusOr<LoadedRun> run,
   if (in_f64) widen(run->checkpoint);
   absl::StatusOr<Model> model = run->model();  // before the data, which may take long
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      text.empty() ? dataset_of(*run, overrides, tell) : dataset_of(text, *run, overrides, tell);
-  if (!dataset.ok()) return dataset.status();
-  return RunWithData{*std::move(run), *std::move(model), *std::move(dataset)};
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, text.empty()
+                                                         ? dataset_of(*run, overrides, tell)
+                                                         : dataset_of(text, *run, overrides, tell));
+  return RunWithData{*std::move(run), *std::move(model), std::move(dataset)};
 }
 
 }  // namespace qkv

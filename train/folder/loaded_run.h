@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "train/folder/checkpoint.h"
 
 namespace qkv {

@@ -3,7 +3,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
 
@@ -131,14 +130,12 @@ absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
     const auto value = object.find(field.name);
     if (value == object.end()) continue;
     if (!is_number(*value)) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", field.name, "\" is not a number"));
+      return invalid_argument("\"", field.name, "\" is not a number");
     }
     metrics.*field.value = number_of(*value);
   }
   if (const auto detail = object.find("detail"); detail != object.end()) {
-    absl::StatusOr<StepDetail> read = detail_from_json(*detail);
-    if (!read.ok()) return read.status();
-    metrics.detail = *std::move(read);
+    ASSIGN_OR_RETURN(metrics.detail, detail_from_json(*detail));
   }
   return metrics;
 }
@@ -154,13 +151,12 @@ NamedNumbers metrics_numbers(const Metrics& metrics) {
 }
 
 absl::StatusOr<std::vector<Metrics>> read_metrics(const std::string& path) {
-  const absl::StatusOr<std::string> text = read_regular_file(path);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, read_regular_file(path));
   std::vector<Metrics> lines;
   size_t begin = 0;
-  for (size_t end; (end = text->find('\n', begin)) != std::string::npos; begin = end + 1) {
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     absl::StatusOr<Metrics> line =
-        metrics_from_json(std::string_view(*text).substr(begin, end - begin));
+        metrics_from_json(std::string_view(text).substr(begin, end - begin));
     if (!line.ok()) {
       return absl::Status(line.status().code(),
                           absl::StrCat(path, ":", lines.size() + 1, ": ", line.status().message()));
@@ -172,9 +168,8 @@ absl::StatusOr<std::vector<Metrics>> read_metrics(const std::string& path) {
 
 absl::Status cut_metrics(const std::string& path, int64_t last_step) {
   return cut_lines(path, [last_step](std::string_view line) -> absl::StatusOr<bool> {
-    const absl::StatusOr<Metrics> metrics = metrics_from_json(line);
-    if (!metrics.ok()) return metrics.status();
-    return metrics->step <= last_step;
+    ASSIGN_OR_RETURN(const Metrics metrics, metrics_from_json(line));
+    return metrics.step <= last_step;
   });
 }
 

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

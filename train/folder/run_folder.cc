@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/each_of.h"
-#include "framework/io/files.h"
 #include "train/config/config.h"
 
 namespace qkv {
@@ -51,10 +50,9 @@ absl::StatusOr<bool> is_file(const std::string& path) {
 
 // Whether there is no such file, or nothing in it.
 absl::StatusOr<bool> is_unused_file(const std::string& path) {
-  const absl::StatusOr<bool> exists = is_file(path);
-  if (!exists.ok()) return exists.status();
+  ASSIGN_OR_RETURN(const bool exists, is_file(path));
   std::error_code error;
-  return !*exists || fs::is_empty(path, error);
+  return !exists || fs::is_empty(path, error);
 }
 
 bool is_folder(const std::string& path) {
@@ -79,10 +77,10 @@ std::string name_of_checkpoint(int64_t step) {
 }
 
 absl::Status leads_elsewhere(const std::string& path, const char* what) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot write ", path, ": it is ", what,
-                   ", but a run writes only what is in its own folder; remove it, or put a copy of "
-                   "what it leads to in its place"));
+  return failed_precondition(
+      "cannot write ", path, ": it is ", what,
+      ", but a run writes only what is in its own folder; remove it, or put a copy of "
+      "what it leads to in its place");
 }
 
 }  // namespace
@@ -101,12 +99,10 @@ absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
   if (!folder.is_open()) return cannot_open(path);
   // A file system without locks is no reason not to train.
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is in use: another process trains into it"));
+    return failed_precondition(path, " is in use: another process trains into it");
   }
   RunFolder locked(path, std::move(folder));
-  absl::Status status = locked.check_own_files();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(locked.check_own_files());
   return locked;
 }
 
@@ -118,7 +114,7 @@ absl::Status RunFolder::check_own_files() const {
     own.push_back(entry.path());
   }
   for (const std::string& path : own) {
-    if (absl::Status status = check_is_no_link(path); !status.ok()) return status;
+    RETURN_IF_ERROR(check_is_no_link(path));
   }
   // These grow where they stand; the others are written anew.
   for (const std::string& path : {metrics(), samples()}) {
@@ -136,20 +132,19 @@ bool is_in_use(const std::string& path) {
 absl::StatusOr<RunFolder> RunFolder::create(const std::string& path, const Config& config) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is a file, but a run needs a folder; choose another with --out"));
+    return failed_precondition(path,
+                               " is a file, but a run needs a folder; choose another with --out");
   }
-  if (absl::Status status = make_folder(path); !status.ok()) return status;
-  absl::StatusOr<RunFolder> folder = lock(path);
-  if (!folder.ok()) return folder;
-  if (absl::Status status = folder->check_unused(); !status.ok()) return status;
-  if (absl::Status status = folder->remove_leftovers(); !status.ok()) return status;
-  if (absl::Status status = folder->lay_out(config); !status.ok()) return status;
+  RETURN_IF_ERROR(make_folder(path));
+  ASSIGN_OR_RETURN(RunFolder folder, lock(path));
+  RETURN_IF_ERROR(folder.check_unused());
+  RETURN_IF_ERROR(folder.remove_leftovers());
+  RETURN_IF_ERROR(folder.lay_out(config));
   return folder;
 }
 
 absl::Status RunFolder::lay_out(const Config& config) const {
-  if (absl::Status status = make_folder(checkpoints()); !status.ok()) return status;
+  RETURN_IF_ERROR(make_folder(checkpoints()));
   std::error_code ignored;
   fs::remove(tokenizer(), ignored);  // of a run that never came to its first checkpoint
   return write_file_atomically(this->config(), to_toml(config));
@@ -157,8 +152,8 @@ absl::Status RunFolder::lay_out(const Config& config) const {
 
 absl::StatusOr<RunFolder> RunFolder::wait_for(const std::string& path) {
   while (true) {
-    if (absl::Status status = check_is_no_link(path); !status.ok()) return status;
-    if (absl::Status status = make_folder(path); !status.ok()) return status;
+    RETURN_IF_ERROR(check_is_no_link(path));
+    RETURN_IF_ERROR(make_folder(path));
     RunFolder folder(path, open_folder(path));
     if (!folder.lock_.is_open() && errno == ENOENT) continue;
     if (!folder.lock_.is_open()) return cannot_open(path);
@@ -181,54 +176,46 @@ absl::Status RunFolder::begin_anew(const Config& config) const {
 
 // Nothing is mixed with another run, or with anything else.
 absl::Status RunFolder::check_unused() const {
-  const absl::StatusOr<std::vector<std::string>> found = contents(path_);
-  if (!found.ok()) return found.status();
-  const absl::StatusOr<std::string> checkpoint = newest_checkpoint();
-  if (!checkpoint.ok()) return checkpoint.status();
-  if (!checkpoint->empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path_,
-                     " holds another run; continue it with --resume, choose another folder with "
-                     "--out, or remove it"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> found, contents(path_));
+  ASSIGN_OR_RETURN(const std::string checkpoint, newest_checkpoint());
+  if (!checkpoint.empty()) {
+    return failed_precondition(
+        path_,
+        " holds another run; continue it with --resume, choose another folder with "
+        "--out, or remove it");
   }
-  if (std::count(found->begin(), found->end(), "config.toml") == 0 && !found->empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path_, " is not empty and holds no run (there is ", found->front(),
-                     "); choose another folder with --out"));
+  if (std::count(found.begin(), found.end(), "config.toml") == 0 && !found.empty()) {
+    return failed_precondition(path_, " is not empty and holds no run (there is ", found.front(),
+                               "); choose another folder with --out");
   }
   for (const std::string& path : {metrics(), samples()}) {
-    const absl::StatusOr<bool> unused = is_unused_file(path);
-    if (!unused.ok()) return unused.status();
-    if (*unused) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
+    ASSIGN_OR_RETURN(const bool unused, is_unused_file(path));
+    if (unused) continue;
+    return failed_precondition(
         path, " belongs to another run, whose checkpoints are gone; choose another folder ",
-        "with --out, or remove ", path_));
+        "with --out, or remove ", path_);
   }
   return absl::OkStatus();
 }
 
 absl::Status RunFolder::remove_leftovers() const {
-  if (absl::Status status = remove_temporary_files(path_); !status.ok()) return status;
+  RETURN_IF_ERROR(remove_temporary_files(path_));
   return remove_temporary_files(checkpoints());
 }
 
 absl::StatusOr<RunFolder> RunFolder::resume(const std::string& path) {
-  const absl::StatusOr<bool> begun = is_file(in(path, "config.toml"));
-  if (!begun.ok()) return begun.status();
-  if (!*begun) {
-    return absl::NotFoundError(
-        absl::StrCat(path, is_folder(path) ? " holds no run" : " is not the folder of a run",
-                     " to continue; leave out --resume to start one"));
+  ASSIGN_OR_RETURN(const bool begun, is_file(in(path, "config.toml")));
+  if (!begun) {
+    return not_found(path, is_folder(path) ? " holds no run" : " is not the folder of a run",
+                     " to continue; leave out --resume to start one");
   }
-  absl::StatusOr<RunFolder> folder = lock(path);
-  if (!folder.ok()) return folder;
-  const absl::StatusOr<std::string> checkpoint = folder->newest_checkpoint();
-  if (!checkpoint.ok()) return checkpoint.status();
-  if (checkpoint->empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        path, " holds no checkpoint to continue from; leave out --resume to start anew"));
+  ASSIGN_OR_RETURN(RunFolder folder, lock(path));
+  ASSIGN_OR_RETURN(const std::string checkpoint, folder.newest_checkpoint());
+  if (checkpoint.empty()) {
+    return not_found(path,
+                     " holds no checkpoint to continue from; leave out --resume to start anew");
   }
-  if (absl::Status status = folder->remove_leftovers(); !status.ok()) return status;
+  RETURN_IF_ERROR(folder.remove_leftovers());
   return folder;
 }
 
@@ -256,9 +243,8 @@ std::string RunFolder::checkpoint(int64_t step) const {
 
 absl::StatusOr<std::string> RunFolder::newest_checkpoint() const {
   for (const std::string& path : {last_checkpoint(), best_checkpoint()}) {
-    const absl::StatusOr<bool> exists = is_file(path);
-    if (!exists.ok()) return exists.status();
-    if (*exists) return path;
+    ASSIGN_OR_RETURN(const bool exists, is_file(path));
+    if (exists) return path;
   }
   const std::vector<std::string> numbered = numbered_checkpoints(path_);
   return numbered.empty() ? "" : numbered.back();
@@ -282,24 +268,20 @@ absl::StatusOr<std::string> find_checkpoint(const std::string& run) {
   if (!fs::status_known(status)) return cannot_read(run, error.value());
   if (!fs::exists(status)) {
     const std::string in_runs = in("runs", run);
-    return absl::NotFoundError(
-        absl::StrCat(run, ": no such run or checkpoint",
-                     is_folder(in_runs) ? absl::StrCat("; did you mean ", in_runs, "?") : ""));
+    return not_found(run, ": no such run or checkpoint",
+                     is_folder(in_runs) ? absl::StrCat("; did you mean ", in_runs, "?") : "");
   }
   if (!fs::is_directory(status)) return run;
   for (const char* name : {"checkpoints/best.safetensors", "checkpoints/last.safetensors"}) {
-    const absl::StatusOr<bool> exists = is_file(in(run, name));
-    if (!exists.ok()) return exists.status();
-    if (*exists) return in(run, name);
+    ASSIGN_OR_RETURN(const bool exists, is_file(in(run, name)));
+    if (exists) return in(run, name);
   }
-  const absl::StatusOr<bool> begun = is_file(in(run, "config.toml"));
-  if (!begun.ok()) return begun.status();
-  const bool is_foreign = !*begun && is_file(in(run, "config.json")).value_or(false);
-  return absl::NotFoundError(
-      absl::StrCat(run, *begun ? " holds no checkpoint yet" : " holds no run",
+  ASSIGN_OR_RETURN(const bool begun, is_file(in(run, "config.toml")));
+  const bool is_foreign = !begun && is_file(in(run, "config.json")).value_or(false);
+  return not_found(run, begun ? " holds no checkpoint yet" : " holds no run",
                    is_foreign ? absl::StrCat("; if it is a model of another program, qkv import ",
                                              run, " makes a run of it")
-                              : ""));
+                              : "");
 }
 
 }  // namespace qkv

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "framework/core/status.h"
 #include "framework/io/files.h"
 #include "train/config/train_options.h"
 

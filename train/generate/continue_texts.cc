@@ -40,8 +40,7 @@ class Writer {
       for (int64_t sample = 1; sample <= texts_.samples; ++sample) {
         if (!goes_on()) return absl::OkStatus();
         print_between();
-        absl::Status status = texts_.beam ? search(model, prompt) : write(model, prompt, sample);
-        if (!status.ok()) return status;
+        RETURN_IF_ERROR(texts_.beam ? search(model, prompt) : write(model, prompt, sample));
       }
     }
     return absl::OkStatus();
@@ -75,7 +74,6 @@ class Writer {
         {prompt.text, sample, text.text(), tokens, stopped ? TextEnd::kInterrupted : text.end()});
   }
 
-  // Prints the tokens as they come.
   absl::Status write(const Model& model, const Prompt& prompt, int64_t sample) {
     print(shown(prompt));
     WrittenText text = text_after(prompt);
@@ -112,8 +110,7 @@ class Writer {
         return texts[row].add(token);
       };
       const int64_t count = *std::ranges::max_element(left);
-      absl::Status status = generate_all(model, tokens, count, texts_.sampling, take).status();
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(generate_all(model, tokens, count, texts_.sampling, take).status());
       for (size_t i = 0; i < part.size(); ++i) {
         print_between();
         print(absl::StrCat(shown(part[i]), texts[i].text(), "\n"));
@@ -161,9 +158,8 @@ absl::Status check_answer_length(const LoadedRun& run, const TextsToContinue& te
   if (form == DataForm::kSequence) return absl::OkStatus();
   const int64_t longest_answer = form == DataForm::kClass ? 1 : run.longest_sequence();
   if (texts.max_new_tokens.value_or(0) <= longest_answer) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--max-new-tokens: this model answers with at most ", longest_answer,
-                   longest_answer == 1 ? " token" : " tokens"));
+  return invalid_argument("--max-new-tokens: this model answers with at most ", longest_answer,
+                          longest_answer == 1 ? " token" : " tokens");
 }
 
 nlohmann::ordered_json continuation_json(const Continuation& written) {
@@ -268,20 +264,18 @@ absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const Model& 
                                              const TextsToContinue& texts, const Print& print,
                                              const TellNote& warn, const std::stop_token& stop) {
   if (run.checkpoint.data.is_image()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(run.path, ": the model classifies images; it writes no text"));
+    return failed_precondition(run.path, ": the model classifies images; it writes no text");
   }
   if (!run.checkpoint.class_names.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        run.path, ": the model classifies texts; qkv predict RUN FILE asks it for their classes"));
+    return failed_precondition(
+        run.path, ": the model classifies texts; qkv predict RUN FILE asks it for their classes");
   }
-  if (absl::Status status = check_answer_length(run, texts); !status.ok()) return status;
-  const absl::StatusOr<std::vector<Prompt>> prompts = read_prompts(run, texts.prompts, texts.file);
-  if (!prompts.ok()) return prompts.status();
-  const std::string warning = warning_about(run, *prompts);
+  RETURN_IF_ERROR(check_answer_length(run, texts));
+  ASSIGN_OR_RETURN(const std::vector<Prompt> prompts, read_prompts(run, texts.prompts, texts.file));
+  const std::string warning = warning_about(run, prompts);
   if (!warning.empty()) warn(warning);
   Writer writer(run, texts, print, stop);
-  const absl::Status status = writer.write_all(model, *prompts);
+  const absl::Status status = writer.write_all(model, prompts);
   if (!status.ok()) {
     return absl::Status(status.code(), absl::StrCat(run.path, ": ", status.message()));
   }

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/text/vocabulary.h"
+#include "framework/core/status.h"
 #include "framework/core/text/names.h"
 #include "train/folder/loaded_run.h"
 #include "train/generate/generate.h"

@@ -71,12 +71,11 @@ absl::StatusOr<std::vector<Tokens>> write(const Model& model, const std::vector<
   constexpr size_t kGoesOn = 0;
   std::vector<size_t> lengths(prompts.size(), kGoesOn);  // of those that have ended
   for (int64_t i = 0; i < count && std::ranges::count(lengths, kGoesOn) > 0; ++i) {
-    const absl::StatusOr<std::vector<double>> logits =
-        finite_logits(model, prompt, i > 0 ? rows_of(written) : Array(), &cache);
-    if (!logits.ok()) return logits.status();
-    const size_t classes = logits->size() / prompts.size();
+    ASSIGN_OR_RETURN(const std::vector<double> logits,
+                     finite_logits(model, prompt, i > 0 ? rows_of(written) : Array(), &cache));
+    const size_t classes = logits.size() / prompts.size();
     for (size_t row = 0; row < prompts.size(); ++row) {
-      const auto of_row = std::span(*logits).subspan(row * classes, classes);
+      const auto of_row = std::span(logits).subspan(row * classes, classes);
       written[row].push_back(sample(of_row, options, randoms[row]));
       const bool told = each && lengths[row] == kGoesOn;
       if (told && !each(row, written[row].back())) lengths[row] = written[row].size();
@@ -158,9 +157,8 @@ absl::StatusOr<Tokens> generate(const Model& model, const Tokens& prompt, int64_
                                 const SamplingOptions& options,
                                 const std::function<bool(int64_t)>& each) {
   const auto tell = [&](size_t, int64_t token) { return !each || each(token); };
-  absl::StatusOr<std::vector<Tokens>> written = write(model, {prompt}, count, options, tell);
-  if (!written.ok()) return written.status();
-  return std::move(written->front());
+  ASSIGN_OR_RETURN(std::vector<Tokens> written, write(model, {prompt}, count, options, tell));
+  return std::move(written.front());
 }
 
 absl::StatusOr<std::vector<Tokens>> generate_all(const Model& model,
@@ -176,9 +174,8 @@ absl::StatusOr<std::vector<Tokens>> generate_all(const Model& model,
     const auto tell = [&each, &rows = rows](size_t row, int64_t token) {
       return !each || each(rows[row], token);
     };
-    absl::StatusOr<std::vector<Tokens>> written = write(model, together, count, options, tell);
-    if (!written.ok()) return written.status();
-    for (size_t i = 0; i < rows.size(); ++i) all[rows[i]] = std::move((*written)[i]);
+    ASSIGN_OR_RETURN(std::vector<Tokens> written, write(model, together, count, options, tell));
+    for (size_t i = 0; i < rows.size(); ++i) all[rows[i]] = std::move(written[i]);
   }
   return all;
 }
@@ -197,10 +194,11 @@ absl::StatusOr<std::vector<Hypothesis>> beam_search(
   for (int64_t i = 0; i < count && !beam.empty() && can_win(); ++i) {
     if (stop.stop_requested()) return absl::CancelledError("the search was stopped");
     const Array prompts = rows_of(std::vector<Tokens>(beam.size(), prompt));
-    const absl::StatusOr<std::vector<double>> logits = finite_logits(
-        model, prompts, i > 0 ? rows_of(each_of(beam, &Hypothesis::tokens)) : Array(), &cache);
-    if (!logits.ok()) return logits.status();
-    std::vector<Candidate> candidates = all_candidates(beam, *logits);
+    ASSIGN_OR_RETURN(
+        const std::vector<double> logits,
+        finite_logits(model, prompts, i > 0 ? rows_of(each_of(beam, &Hypothesis::tokens)) : Array(),
+                      &cache));
+    std::vector<Candidate> candidates = all_candidates(beam, logits);
     std::vector<Hypothesis> next;
     std::vector<int64_t> continued;  // the rows of `beam`
     const size_t scored = ended.size();

@@ -6,8 +6,8 @@
 #include <stop_token>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "framework/core/random.h"
+#include "framework/core/status.h"
 #include "framework/nn/mixers/key_value_cache.h"
 #include "models/model.h"
 

@@ -56,12 +56,12 @@ absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const std::string& name
     text += task.records->after_question;
   }
   if (vocabulary.kind() != TokenKind::kCharacters && !is_utf8(text)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": is not UTF-8"));
+    return invalid_argument(name, ": is not UTF-8");
   }
   absl::StatusOr<std::vector<int64_t>> tokens =
       vocabulary.encode_apart(text, task.records ? task.records->after_question : "");
   if (!tokens.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", tokens.status().message()));
+    return invalid_argument(name, ": ", tokens.status().message());
   }
   Prompt prompt = {vocabulary.decode(*tokens), *std::move(tokens)};
   const bool begins_line = task.is_running_text
@@ -77,12 +77,11 @@ absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const std::string& name
                              : absl::StrCat("this model needs ",
                                             task.questions ? question_of(task, data, vocabulary)
                                                            : "a question of the task " + task.name);
-    return absl::InvalidArgumentError(absl::StrCat(name, " is empty, but ", why));
+    return invalid_argument(name, " is empty, but ", why);
   }
   // A sequence is read through a moving window; a question is read whole.
   if (form_of(run.checkpoint.config.model.kind) == DataForm::kSequence) return prompt;
-  absl::Status fits = check_length(name, std::ssize(prompt.tokens), run.longest_prompt());
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(check_length(name, std::ssize(prompt.tokens), run.longest_prompt()));
   return prompt;
 }
 
@@ -96,18 +95,15 @@ absl::StatusOr<std::vector<int64_t>> most_likely_answer(const LoadedRun& run, co
   }
   const std::string& last = find_task(checkpoint.config.data.task)->last_token;
   return generate(model, prompt, std::max<int64_t>(longest, 1), {.temperature = 0},
-                  [&](int64_t token) {
-                    return checkpoint.vocabulary.texts()[static_cast<size_t>(token)] != last;
-                  });
+                  [&](int64_t token) { return checkpoint.vocabulary.texts()[token] != last; });
 }
 
 absl::StatusOr<PromptFile> read_prompt_file(const std::string& path) {
   PromptFile file = {path == "-" ? "standard input" : path, ""};
-  absl::StatusOr<std::string> text =
-      path == "-" ? read_standard_input(kLongestFile) : read_file(path, kLongestFile);
-  if (!text.ok()) return text.status();
-  if (text->starts_with(kByteOrderMark)) text->erase(0, kByteOrderMark.size());
-  file.text = absl::StrReplaceAll(*text, {{"\r\n", "\n"}});
+  ASSIGN_OR_RETURN(std::string text,
+                   path == "-" ? read_standard_input(kLongestFile) : read_file(path, kLongestFile));
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  file.text = absl::StrReplaceAll(text, {{"\r\n", "\n"}});
   return file;
 }
 
@@ -122,9 +118,8 @@ absl::StatusOr<std::vector<Prompt>> read_prompts(const LoadedRun& run,
   }
   std::vector<Prompt> prompts;
   for (const NamedText& text : texts) {
-    absl::StatusOr<Prompt> prompt = read_prompt(run, text.name, text.text);
-    if (!prompt.ok()) return prompt.status();
-    prompts.push_back(*std::move(prompt));
+    ASSIGN_OR_RETURN(Prompt prompt, read_prompt(run, text.name, text.text));
+    prompts.push_back(std::move(prompt));
   }
   return prompts;
 }

@@ -30,11 +30,10 @@ std::string describe_right_or_wrong(const Dataset& dataset, const Tokens& expect
 
 absl::StatusOr<std::string> describe_answer(const Model& model, const Dataset& dataset,
                                             const Example& example, const EachToken& each) {
-  const auto answer =
-      generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0}, each);
-  if (!answer.ok()) return answer.status();
+  ASSIGN_OR_RETURN(const auto answer, generate(model, example.prompt, std::ssize(example.answer),
+                                               {.temperature = 0}, each));
   return absl::StrCat("  ", escape(dataset.vocabulary().decode(example.prompt)), "  ",
-                      describe_right_or_wrong(dataset, example.answer, *answer));
+                      describe_right_or_wrong(dataset, example.answer, answer));
 }
 
 // The classes of images; the model sees all of them at once.
@@ -59,10 +58,10 @@ absl::StatusOr<std::string> describe_text(const Model& model, const Dataset& dat
   const Vocabulary& vocabulary = dataset.vocabulary();
   std::vector<int64_t> prompt = example.prompt;
   prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
-  const auto text = generate(model, prompt, kSampleLength, {.temperature = 0.8}, each);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const auto text,
+                   generate(model, prompt, kSampleLength, {.temperature = 0.8}, each));
   return absl::StrCat("  ", escape(vocabulary.decode(prompt)), " | ",
-                      escape(vocabulary.decode(*text)));
+                      escape(vocabulary.decode(text)));
 }
 
 }  // namespace
@@ -79,9 +78,8 @@ absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& 
   const int64_t shown = std::min(dataset.has_answers() ? count : 1, dataset.validation_size());
   for (int64_t i = 0; i < shown; ++i) {
     const Example example = dataset.validation_example(i);
-    const absl::StatusOr<std::string> line = describe(model, dataset, example, goes_on);
-    if (!line.ok()) return line.status();
-    absl::StrAppend(&text, i > 0 ? "\n" : "", *line);
+    ASSIGN_OR_RETURN(const std::string line, describe(model, dataset, example, goes_on));
+    absl::StrAppend(&text, i > 0 ? "\n" : "", line);
     if (stop.stop_requested()) return absl::CancelledError("the samples were stopped");
   }
   return text;

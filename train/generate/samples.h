@@ -3,9 +3,8 @@
 #include <stop_token>
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "models/model.h"
 
 namespace qkv {

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <map>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "data/file.h"
 #include "framework/io/files.h"
@@ -34,7 +33,7 @@ absl::StatusOr<double> elapsed_seconds_at(const std::string& path, int64_t step)
 
 absl::Status cut_back(const RunFolder& folder, const RunState& state) {
   const int64_t last_step = state.unwritten ? state.step - 1 : state.step;
-  if (absl::Status s = cut_metrics(folder.metrics(), last_step); !s.ok()) return s;
+  RETURN_IF_ERROR(cut_metrics(folder.metrics(), last_step));
   return cut_samples(folder.samples(), last_step);
 }
 
@@ -57,82 +56,72 @@ absl::Status set_trainer(Trainer& trainer, const LoadedRun& at, const std::strin
                          const Config& config, const Dataset& dataset, CheckpointNumbers numbers) {
   const auto& [path, checkpoint] = at;
   if (!forbidden_changes(config, checkpoint.config).empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": this checkpoint belongs to another run than ", run, "/config.toml"));
+    return failed_precondition(path, ": this checkpoint belongs to another run than ", run,
+                               "/config.toml");
   }
   if (checkpoint.state.step > config.train.steps) {
-    return absl::InvalidArgumentError(absl::StrCat("train.steps is ", config.train.steps,
-                                                   ", but the run in ", run, " has already made ",
-                                                   checkpoint.state.step, " steps"));
+    return invalid_argument("train.steps is ", config.train.steps, ", but the run in ", run,
+                            " has already made ", checkpoint.state.step, " steps");
   }
   const std::string now = paths_to_show(config.data.path),
                     then = paths_to_show(checkpoint.config.data.path);
   if (now != then &&
       (checkpoint.vocabulary != dataset.vocabulary() || !other_data(checkpoint, dataset).empty())) {
-    return absl::FailedPreconditionError(absl::StrCat(
+    return failed_precondition(
         "data.path is ", now, ", whose content is not that of ", then, ", from which the run in ",
-        run, " has learned; leave data.path as it was, or start a new run with another --out"));
+        run, " has learned; leave data.path as it was, or start a new run with another --out");
   }
   if (checkpoint.vocabulary != dataset.vocabulary()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path,
-                     ": its vocabulary differs from that of the data: the text has changed since "
-                     "the run began"));
+    return failed_precondition(
+        path,
+        ": its vocabulary differs from that of the data: the text has changed since "
+        "the run began");
   }
   if (!checkpoint.class_names.empty() && checkpoint.class_names != dataset.class_names()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path,
-                     ": its classes differ from those of the data: the file has changed "
-                     "since the run began"));
+    return failed_precondition(path,
+                               ": its classes differ from those of the data: the file has changed "
+                               "since the run began");
   }
   if (const std::string other = other_data(checkpoint, dataset); !other.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": ", other, "; restore that one, or start a new run with another --out"));
+    return failed_precondition(path, ": ", other,
+                               "; restore that one, or start a new run with another --out");
   }
   return restore(path, checkpoint, trainer.evaluated_model(), &trainer.optimizer(), numbers);
 }
 
 absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config) {
-  absl::StatusOr<RunFolder> folder = RunFolder::resume(path);
-  if (!folder.ok()) return folder;
-  const absl::StatusOr<Config> before = load_saved_config(folder->config());
-  if (!before.ok()) return before.status();
-  const std::vector<std::string> changes = forbidden_changes(config, *before);
+  ASSIGN_OR_RETURN(RunFolder folder, RunFolder::resume(path));
+  ASSIGN_OR_RETURN(const Config before, load_saved_config(folder.config()));
+  const std::vector<std::string> changes = forbidden_changes(config, before);
   if (changes.empty()) return folder;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--resume continues with the config of the run (", folder->config(),
-                   "), but this config differs: ", absl::StrJoin(changes, "; "),
-                   ". Undo the change, or start a new run with another --out; these may change: ",
-                   absl::StrJoin(keys_that_may_change_on_resume(), ", ")));
+  return invalid_argument(
+      "--resume continues with the config of the run (", folder.config(),
+      "), but this config differs: ", absl::StrJoin(changes, "; "),
+      ". Undo the change, or start a new run with another --out; these may change: ",
+      absl::StrJoin(keys_that_may_change_on_resume(), ", "));
 }
 
 absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& config,
                                        const Dataset& dataset, Trainer& trainer) {
-  const absl::StatusOr<std::string> path = folder.newest_checkpoint();
-  if (!path.ok()) return path.status();
-  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
-  if (!checkpoint.ok()) return checkpoint.status();
-  if (!checkpoint->imported_from.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(*path, ": was imported; begin a run with --from ", folder.path()));
+  ASSIGN_OR_RETURN(const std::string path, folder.newest_checkpoint());
+  ASSIGN_OR_RETURN(Checkpoint checkpoint, load_checkpoint(path));
+  if (!checkpoint.imported_from.empty()) {
+    return failed_precondition(path, ": was imported; begin a run with --from ", folder.path());
   }
-  RunState state = checkpoint->state;
-  const LoadedRun at = {*path, *std::move(checkpoint)};
-  if (absl::Status s = set_trainer(trainer, at, folder.path(), config, dataset); !s.ok()) return s;
+  RunState state = checkpoint.state;
+  const LoadedRun at = {path, std::move(checkpoint)};
+  RETURN_IF_ERROR(set_trainer(trainer, at, folder.path(), config, dataset));
   if (!state.elapsed_seconds) {
-    const absl::StatusOr<double> seconds = elapsed_seconds_at(folder.metrics(), state.step);
-    if (!seconds.ok()) return seconds.status();
-    state.elapsed_seconds = *seconds;
+    ASSIGN_OR_RETURN(const double seconds, elapsed_seconds_at(folder.metrics(), state.step));
+    state.elapsed_seconds = seconds;
   }
-  const absl::StatusOr<Config> before = load_saved_config(folder.config());
-  if (!before.ok()) return before.status();
-  if (absl::Status s = cut_back(folder, state); !s.ok()) return s;
-  const std::vector<std::string> changes = config_changes(config, *before);
+  ASSIGN_OR_RETURN(const Config before, load_saved_config(folder.config()));
+  RETURN_IF_ERROR(cut_back(folder, state));
+  const std::vector<std::string> changes = config_changes(config, before);
   // A run that has ended keeps the config that it was trained with.
   const bool has_more = !has_ended(config.train, state) || state.unwritten;
   if (!changes.empty() && has_more) {
-    absl::Status s = write_file_atomically(folder.config(), to_toml(config));
-    if (!s.ok()) return s;
+    RETURN_IF_ERROR(write_file_atomically(folder.config(), to_toml(config)));
   }
   return ResumedRun{.state = state, .changes = changes};
 }

@@ -3,9 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "train/config/train_options.h"
 #include "train/folder/checkpoint.h"
 #include "train/folder/loaded_run.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "train/config/train_options.h"
 
 namespace qkv {

@@ -47,7 +47,6 @@ void introduce(const TrainingRun& run, Progress& progress) {
   }
 }
 
-// Why a run is at its end.
 std::string describe_end(const TrainingRun& run) {
   const TrainOptions& train = run.config().train;
   const RunState& state = run.state();
@@ -91,14 +90,13 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   std::vector<RunListener*> listeners = options.listeners;
   listeners.push_back(&progress);
   if (options.profile) listeners.push_back(&profile);
-  absl::StatusOr<RunOutcome> outcome = run.run(listeners);
-  if (!outcome.ok()) return outcome;
-  if (*outcome == RunOutcome::kInterrupted) {
+  ASSIGN_OR_RETURN(RunOutcome outcome, run.run(listeners));
+  if (outcome == RunOutcome::kInterrupted) {
     progress.say(absl::StrCat("stopped after step ", run.state().step, " of ", end,
                               "; saved. The same command with --resume continues"));
     return outcome;
   }
-  if (*outcome == RunOutcome::kOutOfTime) {
+  if (outcome == RunOutcome::kOutOfTime) {
     progress.say(absl::StrFormat(
         "stopped after step %d of %d, after %s of training (train.max_minutes = %g); saved. The "
         "same command with --resume and more minutes continues",
@@ -120,10 +118,10 @@ absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return load_config(path, overrides);
   if (!options.resume) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return invalid_argument(
         path,
         " is a folder, but CONFIG must be a file; to continue the run in the folder: qkv train ",
-        path, " --resume"));
+        path, " --resume");
   }
   if (options.out.empty()) options.out = path;
   return load_config(absl::StrCat(path, "/config.toml"), overrides);
@@ -136,13 +134,12 @@ absl::StatusOr<PreparedRun> prepare_run(const LoadedConfig& loaded,
   const int64_t cores = kernels::num_threads();
   kernels::set_num_threads(config.train.threads > 0 ? static_cast<int>(config.train.threads)
                                                     : options.threads);
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config, options.stop);
-  if (!dataset.ok()) return dataset.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, make_dataset(config, options.stop));
   const uint64_t available = available_memory();
-  const StepForecast forecast = foresee_step(config, **dataset, available);
-  if (absl::Status s = check_memory(forecast, available); !s.ok()) return s;
+  const StepForecast forecast = foresee_step(config, *dataset, available);
+  RETURN_IF_ERROR(check_memory(forecast, available));
   std::vector<std::string> notes = loaded.notes;
-  for (const std::string& note : (*dataset)->notes()) notes.push_back(note);
+  for (const std::string& note : dataset->notes()) notes.push_back(note);
   if (config.train.threads > cores) {
     notes.push_back(absl::StrCat("train.threads is ", config.train.threads, ", but qkv has ", cores,
                                  cores == 1 ? " core" : " cores",
@@ -154,7 +151,7 @@ absl::StatusOr<PreparedRun> prepare_run(const LoadedConfig& loaded,
   }
   notes.push_back(absl::StrCat("training needs ", describe(forecast), "; ",
                                describe_bytes(available), " are free"));
-  return PreparedRun{*std::move(dataset), std::move(notes)};
+  return PreparedRun{std::move(dataset), std::move(notes)};
 }
 
 absl::Status cannot_begin(absl::Status why, const TrainingRunOptions& options) {
@@ -169,17 +166,14 @@ absl::StatusOr<RunOutcome> train_prepared(PreparedRun prepared, const Config& co
   const Dataset& dataset = *prepared.dataset;
   std::vector<std::string>& notes = prepared.notes;
   // Before there is a folder: the weights of train.from may not fit.
-  const absl::StatusOr<FirstWeights> first =
-      options.resume ? FirstWeights() : find_first_weights(config, dataset);
-  if (!first.ok()) return first.status();
-  notes.insert(notes.begin(), first->notes.begin(), first->notes.end());
+  ASSIGN_OR_RETURN(const FirstWeights first,
+                   options.resume ? FirstWeights() : find_first_weights(config, dataset));
+  notes.insert(notes.begin(), first.notes.begin(), first.notes.end());
   const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
-  absl::StatusOr<RunFolder> folder =
-      options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);
-  if (!folder.ok()) return folder.status();
-  TrainingRun run(config, dataset, *std::move(folder), options.stop, options.differentiate);
-  absl::Status begun = options.resume ? run.resume() : run.begin(*first);
-  if (!begun.ok()) return begun;
+  ASSIGN_OR_RETURN(RunFolder folder,
+                   options.resume ? open_to_resume(out, config) : RunFolder::create(out, config));
+  TrainingRun run(config, dataset, std::move(folder), options.stop, options.differentiate);
+  RETURN_IF_ERROR(options.resume ? run.resume() : run.begin(first));
   return run_and_tell(run, dataset, notes, options);
 }
 

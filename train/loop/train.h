@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "framework/core/status.h"
 #include "train/config/config.h"
 #include "train/loop/training_run.h"
 #include "train/watch/run_listener.h"

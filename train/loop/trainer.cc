@@ -80,12 +80,11 @@ absl::Status Trainer::not_finite(const Batch& batch, double loss, double grad_no
   const std::string culprit =
       first.empty() ? "all its numbers are finite, but the sum of their squares is not"
                     : absl::StrCat("the first op that made such a number is ", first);
-  return absl::DataLossError(
-      absl::StrCat("step ", steps_made() + 1, ": ",
+  return data_loss("step ", steps_made() + 1, ": ",
                    std::isfinite(loss) ? absl::StrCat("the gradient's norm is ", grad_norm)
                                        : absl::StrCat("the loss is ", loss),
                    ", not a finite number; ", culprit, "; nothing was updated. ",
-                   advice_for_blow_up(config_, steps_made())));
+                   advice_for_blow_up(config_, steps_made()));
 }
 
 }  // namespace qkv

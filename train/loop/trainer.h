@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "framework/optim/optimizer.h"
 #include "models/model.h"
 #include "train/config/train_options.h"

@@ -56,20 +56,18 @@ TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder
 
 absl::Status TrainingRun::begin(const FirstWeights& weights) {
   trainer_.begin_with(weights);
-  if (absl::Status s = open_files(); !s.ok()) return s;
+  RETURN_IF_ERROR(open_files());
   if (const std::string tokenizer = tokenizer_json(dataset_.vocabulary()); !tokenizer.empty()) {
-    absl::Status s = write_file_atomically(folder_.tokenizer(), tokenizer);
-    if (!s.ok()) return s;
+    RETURN_IF_ERROR(write_file_atomically(folder_.tokenizer(), tokenizer));
   }
   return save_last();
 }
 
 absl::Status TrainingRun::resume() {
-  const absl::StatusOr<ResumedRun> resumed = resume_from(folder_, config_, dataset_, trainer_);
-  if (!resumed.ok()) return resumed.status();
-  state_ = resumed->state;
+  ASSIGN_OR_RETURN(const ResumedRun resumed, resume_from(folder_, config_, dataset_, trainer_));
+  state_ = resumed.state;
   elapsed_seconds_ = *std::exchange(state_.elapsed_seconds, std::nullopt);
-  changes_ = resumed->changes;
+  changes_ = resumed.changes;
   return open_files();
 }
 
@@ -116,13 +114,12 @@ absl::Status TrainingRun::next_step() {
 absl::Status TrainingRun::step() {
   const Clock::time_point start = Clock::now();
   for (RunListener* listener : listeners_) listener->before_step();
-  const absl::StatusOr<StepResult> result = trainer_.step();
-  if (!result.ok()) return result.status();
-  const Metrics metrics = measured(*result, seconds_since(start));
+  ASSIGN_OR_RETURN(const StepResult result, trainer_.step());
+  const Metrics metrics = measured(result, seconds_since(start));
   state_.step = metrics.step;
   if (is_logged(config_.train, metrics.step)) state_.unwritten = metrics;
   for (RunListener* listener : listeners_) {
-    if (absl::Status s = listener->after_step(); !s.ok()) return s;
+    RETURN_IF_ERROR(listener->after_step());
   }
   return after_step(metrics);
 }
@@ -135,15 +132,15 @@ absl::Status TrainingRun::after_step(const Metrics& metrics) {
                      .evaluated = is_evaluated(config_.train, metrics.step),
                      .samples = ""};
   if (step.logged) {
-    if (absl::Status s = check_place(); !s.ok()) return s;
+    RETURN_IF_ERROR(check_place());
     state_.tokens_since_log = 0;
     state_.seconds_since_log = 0;
   }
   if (step.evaluated) {
-    if (absl::Status s = evaluate(step); !s.ok()) return s;
+    RETURN_IF_ERROR(evaluate(step));
   }
   for (RunListener* listener : listeners_) listener->report(step);
-  if (absl::Status s = append_lines(step); !s.ok()) return s;
+  RETURN_IF_ERROR(append_lines(step));
   state_.unwritten.reset();
   return save_checkpoints(step);
 }
@@ -169,45 +166,38 @@ absl::Status TrainingRun::evaluate(StepReport& step) {
     for (RunListener* listener : listeners_) listener->evaluating(what);
   };
   Metrics& metrics = step.metrics;
-  const absl::StatusOr<Evaluation> validation = trainer_.evaluate(Split::kValidation, stop_, tell);
-  if (!validation.ok()) return validation.status();
-  if (!std::isfinite(validation->loss)) {
-    return absl::DataLossError(absl::StrCat("step ", metrics.step, ": the validation loss is ",
-                                            validation->loss,
-                                            ", not a finite number; this step was not saved. ",
-                                            advice_for_blow_up(config_, metrics.step)));
+  ASSIGN_OR_RETURN(const Evaluation validation, trainer_.evaluate(Split::kValidation, stop_, tell));
+  if (!std::isfinite(validation.loss)) {
+    return data_loss("step ", metrics.step, ": the validation loss is ", validation.loss,
+                     ", not a finite number; this step was not saved. ",
+                     advice_for_blow_up(config_, metrics.step));
   }
-  metrics.val_loss = validation->loss;
+  metrics.val_loss = validation.loss;
   if (dataset_.has_answers()) {
-    metrics.val_token_accuracy = validation->token_accuracy;
-    metrics.val_sequence_accuracy = validation->sequence_accuracy;
-    metrics.val_end_accuracy = validation->end_accuracy;
-    const absl::StatusOr<Evaluation> training = trainer_.evaluate(Split::kTraining, stop_, tell);
-    if (!training.ok()) return training.status();
-    metrics.train_sequence_accuracy = training->sequence_accuracy;
+    metrics.val_token_accuracy = validation.token_accuracy;
+    metrics.val_sequence_accuracy = validation.sequence_accuracy;
+    metrics.val_end_accuracy = validation.end_accuracy;
+    ASSIGN_OR_RETURN(const Evaluation training, trainer_.evaluate(Split::kTraining, stop_, tell));
+    metrics.train_sequence_accuracy = training.sequence_accuracy;
   }
   tell("writing samples");
-  absl::StatusOr<std::string> samples =
-      describe_samples(trainer_.evaluated_model(), dataset_, kSamples, stop_);
-  if (!samples.ok()) return samples.status();
-  step.samples = *std::move(samples);
+  ASSIGN_OR_RETURN(step.samples,
+                   describe_samples(trainer_.evaluated_model(), dataset_, kSamples, stop_));
   return absl::OkStatus();
 }
 
 absl::Status TrainingRun::open_files() {
-  absl::StatusOr<AppendFile> metrics = AppendFile::open(folder_.metrics());
-  if (!metrics.ok()) return metrics.status();
-  absl::StatusOr<AppendFile> samples = AppendFile::open(folder_.samples());
-  if (!samples.ok()) return samples.status();
-  metrics_.emplace(*std::move(metrics));
-  samples_.emplace(*std::move(samples));
+  ASSIGN_OR_RETURN(AppendFile metrics, AppendFile::open(folder_.metrics()));
+  ASSIGN_OR_RETURN(AppendFile samples, AppendFile::open(folder_.samples()));
+  metrics_.emplace(std::move(metrics));
+  samples_.emplace(std::move(samples));
   return absl::OkStatus();
 }
 
 absl::Status TrainingRun::append_lines(const StepReport& step) {
   if (step.evaluated) {
     const std::string part = absl::StrCat("step ", step.metrics.step, "\n", step.samples, "\n");
-    if (absl::Status s = samples_->append(part); !s.ok()) return s;
+    RETURN_IF_ERROR(samples_->append(part));
   }
   if (!step.logged) return absl::OkStatus();
   absl::Status status = metrics_->append(metrics_to_json(step.metrics));
@@ -222,26 +212,26 @@ absl::Status TrainingRun::save_checkpoints(const StepReport& step) {
   const bool numbered =
       is_numbered(config_.train, parameter_count(trainer_.trained_parameters()), metrics.step);
   if (!step.evaluated && !numbered) return absl::OkStatus();
-  if (absl::Status s = check_finite(); !s.ok()) return s;
+  RETURN_IF_ERROR(check_finite());
   if (metrics.val_loss && state_.best_step > 0 && *metrics.val_loss >= state_.best_val_loss) {
     ++state_.evaluations_since_best;
   } else if (metrics.val_loss) {
     state_.best_val_loss = *metrics.val_loss;
     state_.best_step = metrics.step;
     state_.evaluations_since_best = 0;
-    if (absl::Status s = save(folder_.best_checkpoint()); !s.ok()) return s;
+    RETURN_IF_ERROR(save(folder_.best_checkpoint()));
   }
   if (numbered) {
-    if (absl::Status s = save(folder_.checkpoint(metrics.step)); !s.ok()) return s;
+    RETURN_IF_ERROR(save(folder_.checkpoint(metrics.step)));
   }
   return save_last();
 }
 
 absl::Status TrainingRun::save(const std::string& path) {
-  if (absl::Status s = metrics_->flush(); !s.ok()) return s;
-  if (absl::Status s = samples_->flush(); !s.ok()) return s;
+  RETURN_IF_ERROR(metrics_->flush());
+  RETURN_IF_ERROR(samples_->flush());
   for (RunListener* listener : listeners_) {
-    if (absl::Status s = listener->flush(); !s.ok()) return s;
+    RETURN_IF_ERROR(listener->flush());
   }
   return save_checkpoint(path, checkpoint_of(config_, dataset_, trainer_.evaluated_model(),
                                              trainer_.optimizer(), state_));
@@ -249,9 +239,9 @@ absl::Status TrainingRun::save(const std::string& path) {
 
 absl::Status TrainingRun::check_finite() {
   if (const std::string name = trainer_.first_not_finite(); !name.empty()) {
-    return absl::DataLossError(absl::StrCat("step ", state_.step, ": ", name,
-                                            " is no longer finite; this step was not saved. ",
-                                            advice_for_blow_up(config_, state_.step)));
+    return data_loss("step ", state_.step, ": ", name,
+                     " is no longer finite; this step was not saved. ",
+                     advice_for_blow_up(config_, state_.step));
   }
   return absl::OkStatus();
 }
@@ -260,7 +250,7 @@ absl::Status TrainingRun::check_place() {
   const std::string before = folder_.path();
   const absl::StatusOr<bool> moved = folder_.follow();
   if (!moved.ok() || !*moved) return moved.status();
-  if (absl::Status s = save_last(); !s.ok()) return s;
+  RETURN_IF_ERROR(save_last());
   return absl::AbortedError(
       absl::StrCat(before, " was moved to ", folder_.path(),
                    " while the run trained into it; the run was saved there after step ",
@@ -279,8 +269,8 @@ absl::Status TrainingRun::explain(absl::Status status) {
 }
 
 absl::Status TrainingRun::save_where_it_stands() {
-  if (absl::Status s = check_finite(); !s.ok()) return s;
-  if (absl::Status s = check_place(); !s.ok()) return s;
+  RETURN_IF_ERROR(check_finite());
+  RETURN_IF_ERROR(check_place());
   state_.elapsed_seconds = elapsed_seconds_;
   absl::Status saved = save_last();
   state_.elapsed_seconds.reset();

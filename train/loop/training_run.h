@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "framework/io/files.h"
 #include "train/config/train_options.h"
 #include "train/folder/checkpoint.h"

@@ -167,9 +167,8 @@ absl::Status RunProfile::after_step() {
 }
 
 absl::Status RunProfile::write() const {
-  absl::Status status =
-      write_file_atomically(profile_path_, profile_table(profiler_->rows(), last_ - first_));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(
+      write_file_atomically(profile_path_, profile_table(profiler_->rows(), last_ - first_)));
   return write_file_atomically(trace_path_, chrome_trace(profiler_->trace()));
 }
 

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "framework/core/clock.h"
+#include "framework/core/status.h"
 #include "framework/graph/middleware.h"
 #include "framework/kernels/product/product_log.h"
 #include "train/folder/run_folder.h"

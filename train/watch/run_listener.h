@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "framework/core/status.h"
 #include "models/model.h"
 #include "train/config/train_options.h"
 #include "train/folder/metrics.h"

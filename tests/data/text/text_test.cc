@@ -16,6 +16,7 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "tests/data/rows.h"
+#include "tests/read_text.h"
 #include "tests/temporary_folder.h"
 
 namespace qkv {
