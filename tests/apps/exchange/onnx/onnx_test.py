@@ -1,10 +1,14 @@
-"""Every model, exported as ONNX: onnx.checker finds it sound, and onnxruntime computes qkv's logits.
+"""Every model, exported as ONNX: onnx.checker finds it sound, and onnxruntime computes qkv's logits. The programs of
+docs/export.md answer as qkv does.
 
 Run by tests/apps/exchange/onnx/run, with the module of onnxruntime. Runs are of a few steps in f32.
 """
+import contextlib
+import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +18,9 @@ import onnx
 from every_model import QKV, TRAIN, every_model, is_exported, qkv, settings_text, train, write_images
 
 TOLERANCE = 1e-5  # of the largest logit
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+SMALL = ["model.d_model=32", "model.d_ff=32", "train.steps=60", "train.batch_size=32", "train.eval_interval=60"]
+GPL = ROOT / "LICENSE"
 # What a run computes in, and the mean of its weights, which is what an evaluation reads.
 RUNS = [{"train.precision": "bf16"}, {"train.precision": "f64"}, {"train.average": 0.5}]
 
@@ -38,7 +45,57 @@ def export(run, settings):
         assert made - {output.name for output in model.graph.output} <= names, (path, made - names)
 
 
+def said_by(*arguments, text=""):
+    return subprocess.run([QKV, *arguments], input=text, capture_output=True, text=True, check=True).stdout
+
+
+def exported(name, settings):
+    command = ["train", str(ROOT / f"configs/{name}.toml"), "--out", name]
+    for setting in [*SMALL, *settings]:
+        command += ["--set", setting]
+    qkv(*command)
+    qkv("export", name, "--onnx", f"{name}.onnx")
+
+
+def printed_by(program):
+    """What it prints, and its variables."""
+    variables = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(program, variables)
+    return printed.getvalue(), variables
+
+
+def check_programs():
+    """Those of docs/export.md answer as qkv does."""
+    os.environ["RUNTIME"] = sys.argv[1]
+    sys.path.insert(0, str(pathlib.Path(__file__).with_name("shim")))
+    programs = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/export.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert len(programs) == 3
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        exported("sentiment", ["optimizer.learning_rate=0.01"])
+        exported("pairs", [])
+        exported("gpl", [f"data.path={GPL}", "model.num_layers=1"])
+
+        printed, variables = printed_by(programs[0])
+        texts = variables["texts"]
+        assert variables["padding"].any() and any(ord(c) > 0xFFFF for c in "".join(texts))
+        assert printed == said_by("predict", "sentiment", "-", "--format", "tsv", text="\n".join(texts)), printed
+        assert len(set(line.split("\t")[1] for line in printed.splitlines())) > 1, printed
+
+        printed, variables = printed_by(programs[1])
+        assert printed == said_by("predict", "pairs", "-", text=variables["question"]), printed
+        assert len(printed) > 2, printed
+
+        printed, variables = printed_by(programs[2])
+        prompt = variables["prompt"]
+        written = said_by("generate", "gpl", "--prompt", prompt, "--temperature", "0", "--max-new-tokens", "100")
+        assert printed == written, (printed, written)
+    print("the programs of docs/export.md answer as qkv does")
+
+
 def main():
+    check_programs()
     runtime = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
