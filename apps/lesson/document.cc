@@ -227,14 +227,6 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-// The block of a layer of attention, or the layer alone.
-Recording part_at(const Recording& whole, const std::string& layer, const std::string& place,
-                  bool other_weights) {
-  return part_of(whole, {.place = place,
-                         .output = place == layer ? place : place + ".output",
-                         .other_weights = other_weights});
-}
-
 // A tape without the numbers that are computed, and of parameters that are known: that have this
 // shape in the model of the lesson.
 Json tape_beside(const Recording& recording, const std::map<std::string, Shape>& known) {
@@ -273,7 +265,7 @@ Json variant_of(const Lesson& lesson, const std::string& setting, const std::str
                 const std::map<std::string, Shape>& known) {
   const Lesson changed = sure(with_settings(lesson, {setting}));
   Recording recording = record(changed.model, changed.batch, changed.form());
-  if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
+  if (!part.empty()) recording = part_of(recording, part, /*other_weights=*/false);
   Json variant = {{"setting", setting},
                   {"whole_loss", to_json(recording.whole_loss)},
                   {"untrained", changed.untrained}};
@@ -302,10 +294,10 @@ Recording part_that_fits(Recording whole, const std::string& layer,
   if (fits(whole)) return whole;
   const std::string block = layer.substr(0, layer.rfind('.'));
   for (const bool other_weights : {true, false}) {
-    Recording part = part_at(whole, layer, block, other_weights);
+    Recording part = part_of(whole, block, other_weights);
     if (fits(part)) return part;
   }
-  return part_at(whole, layer, layer, /*other_weights=*/false);
+  return part_of(whole, layer, /*other_weights=*/false);
 }
 
 std::string lesson_document(const Recording& recording, const Lesson& lesson, int64_t most_bytes) {

@@ -158,19 +158,19 @@ Recording record(const Model& model, const Batch& batch, DataForm form) {
   return recording;
 }
 
-Recording part_of(const Recording& whole, const Part& wanted) {
+Recording part_of(const Recording& whole, const std::string& place, bool other_weights) {
   const Tape& from = whole.tape;
   const auto is_inside = [&](const TapeOp& op) {
-    return op.scope == wanted.place || op.scope.starts_with(wanted.place + ".");
+    return op.scope == place || op.scope.starts_with(place + ".");
   };
   Recording part;
-  part.part = wanted.place;
+  part.part = place;
   part.whole_loss = whole.whole_loss;
   TapeCutter cutter(from, part.tape);
   // In the order of the whole, in which its layers run.
   const auto copy_other_weights = [&](ValueId begin, ValueId end) {
     for (ValueId id = begin; id < end; ++id) {
-      if (!has_weights(from[id]) || !wanted.other_weights) continue;
+      if (!has_weights(from[id]) || !other_weights) continue;
       cutter.copied(id);
       if (from[id].gradient) cutter.copied(*from[id].gradient);
     }
@@ -181,11 +181,14 @@ Recording part_of(const Recording& whole, const Part& wanted) {
   for (size_t i = 0; i < whole.forward_ops; ++i) {
     if (is_inside(from.ops[i])) cutter.copy_op(i);
   }
+  const auto is_output = [&](const std::string& path) {
+    return path == place || path == place + ".output";
+  };
   const auto found = std::ranges::find_if(from.values, [&](const TapeValue& value) {
-    return std::ranges::find(value.paths, wanted.output) != value.paths.end();
+    return std::ranges::any_of(value.paths, is_output);
   });
   if (found == from.values.end() || !found->gradient) {
-    fail(absl::StrCat("part_of: there is no gradient of ", wanted.output));
+    fail(absl::StrCat("part_of: there is no gradient of the output of ", place));
   }
   const ValueId y = found - from.values.begin();
   part.loss = add_loss(part.tape, cutter.copied(y), cutter.copied(*found->gradient));

@@ -105,14 +105,9 @@ struct Recording {
 //   batch: of one row
 Recording record(const Model& model, const Batch& batch, DataForm form);
 
-// A place in a model: a block, or a layer of attention.
-struct Part {
-  std::string place;          // "blocks.0"
-  std::string output;         // the path of what goes out: "blocks.0.output"
-  bool other_weights = true;  // attention weights of other layers stay to be shown
-};
-// The ops there: from the input, as a constant, to the output, y, with the loss sum(dy ∘ y).
-Recording part_of(const Recording& whole, const Part& part);
+// The ops of a block, "blocks.0", or of a layer of attention: from the input, as a constant, to the
+// output, y, with the loss sum(dy ∘ y). Attention weights of other layers may stay to be shown.
+Recording part_of(const Recording& whole, const std::string& place, bool other_weights = true);
 
 // The tokens of the longest input of a batch; 0 for images.
 int64_t longest_input(const Batch& batch);

@@ -166,7 +166,7 @@ TEST(RecordingTest, AnOpSaysWhatItKeepsForItsBackward) {
 TEST(RecordingTest, APartHasTheSameGradientsWithoutTheRest) {
   const Recording whole =
       record(lesson_of({.num_layers = 3, .d_model = 8, .num_heads = 2, .d_ff = 16}));
-  const Recording part = part_of(whole, {.place = "blocks.1", .output = "blocks.1.output"});
+  const Recording part = part_of(whole, "blocks.1");
   expect_order(part);
   EXPECT_EQ(part.part, "blocks.1");
   EXPECT_EQ(part.whole_loss, whole.whole_loss);
@@ -186,8 +186,7 @@ TEST(RecordingTest, APartHasTheSameGradientsWithoutTheRest) {
 TEST(RecordingTest, ThePartOfALayerAloneHasItsMaps) {
   const Recording whole =
       record(lesson_of({.num_layers = 1, .d_model = 8, .num_heads = 2, .d_ff = 8}));
-  const Recording part =
-      part_of(whole, {.place = "blocks.0.attention", .output = "blocks.0.attention"});
+  const Recording part = part_of(whole, "blocks.0.attention");
   expect_order(part);
   const auto maps = std::ranges::count_if(part.tape.values, &TapeValue::parameter);
   EXPECT_EQ(maps, 8);  // of queries, keys, values and the output, each with a bias
