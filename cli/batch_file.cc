@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> write_batches(const std::string& path, const Dataset& da
     file.tensors.push_back({"logits" + number, (*model)(inputs, context).array()});
   }
   file.metadata["vocabulary"] = nlohmann::json(dataset.vocabulary().names()).dump();
-  if (absl::Status status = write_safetensors(path, file); !status.ok()) return status;
+  RETURN_IF_ERROR(write_safetensors(path, file));
   return i;
 }
 
@@ -61,9 +61,9 @@ absl::Status check_export_options(const GivenOptions& given, bool may_be_picture
   const std::string ending =
       absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
   if (!ending.empty() && ending != ".safetensors" && (ending != ".png" || !may_be_picture)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--export: ", path, " has to end in .safetensors",
-        may_be_picture ? ", or for images in .png" : "", ": no other kind of file is written"));
+    return invalid_argument("--export: ", path, " has to end in .safetensors",
+                            may_be_picture ? ", or for images in .png" : "",
+                            ": no other kind of file is written");
   }
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) {
@@ -76,10 +76,9 @@ absl::Status check_export_options(const GivenOptions& given, bool may_be_picture
 absl::Status export_batches(const Dataset& dataset, Split split, int64_t batch_size,
                             const GivenOptions& given, const Model* model) {
   const std::string path = given.text("export");
-  const absl::StatusOr<int64_t> count =
-      write_batches(path, dataset, split, batch_size, given.integer("batches"), model);
-  if (!count.ok()) return count.status();
-  show(absl::StrCat("wrote ", *count, " batches to ", printable(path), "\n"));
+  ASSIGN_OR_RETURN(const int64_t count, write_batches(path, dataset, split, batch_size,
+                                                      given.integer("batches"), model));
+  show(absl::StrCat("wrote ", count, " batches to ", printable(path), "\n"));
   return absl::OkStatus();
 }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
 #include "cli/verb.h"
 #include "data/dataset.h"
 #include "data/split.h"

@@ -11,10 +11,8 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/each_of.h"
 #include "framework/core/memory/out_of_memory.h"
@@ -27,7 +25,6 @@
 namespace qkv {
 namespace {
 
-// Exit statuses.
 constexpr int kFailure = 1;
 constexpr int kUserError = 2;
 constexpr int kInterrupted = 130;

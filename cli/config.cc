@@ -14,17 +14,15 @@ void add_config_options(OptionList& options) {
 }
 
 absl::Status run_config(const std::string& config, const GivenOptions& given) {
-  absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
-  if (!loaded.ok()) return loaded.status();
+  ASSIGN_OR_RETURN(LoadedConfig loaded, load_config(config, given.set()));
   if (!given.has("summary")) {
-    const std::string toml = to_toml_with_origins(*loaded);
+    const std::string toml = to_toml_with_origins(loaded);
     is_terminal(stdout) ? show(toml) : print(toml);  // where a file is made of it, it stays TOML
     return absl::OkStatus();
   }
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);
-  if (!dataset.ok()) return dataset.status();
-  const StepForecast forecast = foresee_step(loaded->config, **dataset, available_memory());
-  show_table(model_summary(loaded->config, **dataset, forecast));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, make_dataset(loaded.config));
+  const StepForecast forecast = foresee_step(loaded.config, *dataset, available_memory());
+  show_table(model_summary(loaded.config, *dataset, forecast));
   return absl::OkStatus();
 }
 

@@ -25,7 +25,6 @@ void add_data_options(OptionList& options) {
   options.rules().exclude({"verbose"}, {"export"}, "--export only writes a file");
 }
 
-// The colours that the terminal supports.
 Colours terminal_colours() {
   if (!takes_colours(stdout)) return Colours::kNone;
   const char* const said = std::getenv("COLORTERM");
@@ -36,16 +35,13 @@ Colours terminal_colours() {
 absl::Status export_images(const Dataset& dataset, Split split, int64_t samples,
                            const std::string& path) {
   if (!dataset.shape().is_image()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--export: ", path, " would be a picture, but the data have no images"));
+    return invalid_argument("--export: ", path, " would be a picture, but the data have no images");
   }
   if (samples < 1 || samples > kMaxImages) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--samples must be 1 … ", kMaxImages, " when they become one picture"));
+    return invalid_argument("--samples must be 1 … ", kMaxImages, " when they become one picture");
   }
-  const absl::StatusOr<std::string> classes = write_contact_sheet(dataset, split, samples, path);
-  if (!classes.ok()) return classes.status();
-  show(absl::StrCat("wrote ", printable(path), ", images of\n", *classes));
+  ASSIGN_OR_RETURN(const std::string classes, write_contact_sheet(dataset, split, samples, path));
+  show(absl::StrCat("wrote ", printable(path), ", images of\n", classes));
   return absl::OkStatus();
 }
 
@@ -53,21 +49,18 @@ absl::Status run_data(const std::string& config, const GivenOptions& given) {
   const Split split = given.split();
   const int64_t samples = given.integer("samples");
   if (samples < 0) return absl::InvalidArgumentError("--samples must be 0 or more");
-  if (absl::Status status = check_export_options(given, /*may_be_picture=*/true); !status.ok())
-    return status;
-  absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
-  if (!loaded.ok()) return loaded.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);
-  if (!dataset.ok()) return dataset.status();
+  RETURN_IF_ERROR(check_export_options(given, /*may_be_picture=*/true));
+  ASSIGN_OR_RETURN(LoadedConfig loaded, load_config(config, given.set()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, make_dataset(loaded.config));
   if (const std::string file = given.text("export"); !file.empty()) {
     if (absl::EndsWithIgnoreCase(file, ".png")) {
-      return export_images(**dataset, split, samples, file);
+      return export_images(*dataset, split, samples, file);
     }
-    return export_batches(**dataset, split, loaded->config.train.batch_size, given);
+    return export_batches(*dataset, split, loaded.config.train.batch_size, given);
   }
-  for (const std::string& note : (*dataset)->notes()) say_note(note);
-  show(describe_dataset(**dataset, given.has("verbose")));
-  print(absl::StrCat("\n", describe_examples(**dataset, split, samples, terminal_colours())));
+  for (const std::string& note : dataset->notes()) say_note(note);
+  show(describe_dataset(*dataset, given.has("verbose")));
+  print(absl::StrCat("\n", describe_examples(*dataset, split, samples, terminal_colours())));
   return absl::OkStatus();
 }
 

@@ -32,27 +32,25 @@ absl::StatusOr<Evaluation> evaluated(const RunWithData& loaded, const std::strin
   absl::StatusOr<Evaluation> e =
       evaluate(loaded.model, *loaded.dataset, split, loaded.run.batch_size(), {}, tell);
   if (!e.ok() || std::isfinite(e->loss)) return e;
-  return absl::DataLossError(absl::StrCat(
+  return data_loss(
       loaded.run.path, ": the loss is ", e->loss,
-      ", not a finite number: some numbers of this model are too large to compute with"));
+      ", not a finite number: some numbers of this model are too large to compute with");
 }
 
 absl::Status eval_one(const std::string& name, Split split, const GivenOptions& given) {
   const bool exports = !given.text("export").empty();
-  const absl::StatusOr<RunWithData> loaded =
-      with_data(load_run(name), given.set(), /*in_f64=*/exports, say_note, given.text("text"));
-  if (!loaded.ok()) return loaded.status();
-  const auto& [run, model, dataset] = *loaded;
+  ASSIGN_OR_RETURN(
+      const RunWithData loaded,
+      with_data(load_run(name), given.set(), /*in_f64=*/exports, say_note, given.text("text")));
+  const auto& [run, model, dataset] = loaded;
   if (exports) return export_batches(*dataset, split, run.batch_size(), given, &model);
-  const absl::StatusOr<Evaluation> e = evaluated(*loaded, name, split);
-  if (!e.ok()) return e.status();
+  ASSIGN_OR_RETURN(const Evaluation e, evaluated(loaded, name, split));
   const std::string part = given.text("split"), token = given.text("attention");
-  const absl::StatusOr<std::vector<AttentionShare>> attention =
-      attention_to(token, run, model, *dataset, run.batch_size());
-  if (!attention.ok()) return attention.status();
-  if (!prints_json(given)) show(evaluation_text(run, *dataset, part.c_str(), *e));
-  if (!prints_json(given)) show_table(attention_table(*attention, printable(token)));
-  return write_json(given, evaluation_json(run, *dataset, part.c_str(), *e, *attention));
+  ASSIGN_OR_RETURN(const std::vector<AttentionShare> attention,
+                   attention_to(token, run, model, *dataset, run.batch_size()));
+  if (!prints_json(given)) show(evaluation_text(run, *dataset, part.c_str(), e));
+  if (!prints_json(given)) show_table(attention_table(attention, printable(token)));
+  return write_json(given, evaluation_json(run, *dataset, part.c_str(), e, attention));
 }
 
 // An error in one run hides no other.
@@ -83,18 +81,16 @@ absl::Status run_eval(const std::string&, const GivenOptions& given) {
   const Split split = given.split();
   for (const std::string& text : given.set()) {
     if (text.starts_with("data.")) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
+    return invalid_argument(
         "--set ", text,
-        ": eval measures the run as it was trained; only keys of [data] can be changed"));
+        ": eval measures the run as it was trained; only keys of [data] can be changed");
   }
-  if (absl::Status status = check_export_options(given); !status.ok()) return status;
+  RETURN_IF_ERROR(check_export_options(given));
   const std::vector<std::string>& names = given.arguments();
   const bool exports = !given.text("export").empty(), many = names.size() > 1;
-  absl::Status status = reject({{many && exports, "--export takes one run"},
-                                {many && given.has("attention"), "--attention takes one run"}});
-  if (!status.ok()) return status;
-  status = check_json(given, many ? "[{\"checkpoint\":" : "{\"checkpoint\":");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(reject({{many && exports, "--export takes one run"},
+                          {many && given.has("attention"), "--attention takes one run"}}));
+  RETURN_IF_ERROR(check_json(given, many ? "[{\"checkpoint\":" : "{\"checkpoint\":"));
   return many ? eval_many(names, split, given) : eval_one(names.front(), split, given);
 }
 

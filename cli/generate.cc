@@ -1,13 +1,126 @@
+#include <dlfcn.h>
+
+#include <clocale>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
 #include <optional>
 
-#include "cli/answerer.h"
 #include "cli/kit.h"
+#include "data/tasks/tasks.h"
 #include "train/generate/continue_texts.h"
 #include "train/watch/interrupt.h"
 
 namespace qkv {
 namespace {
+
+// A pipe or a file gets every byte as it is. Returns false when nobody reads any more.
+bool print_text(const std::string& text) {
+  print(is_terminal(stdout) ? printable_lines(text) : text);
+  std::fflush(stdout);
+  return std::ferror(stdout) == 0;
+}
+
+// Asks a person for lines. Where the system has a library for it, they can be edited, and ↑ brings
+// back those before; the two have the same functions.
+class Person {
+ public:
+  Person() {
+    std::setlocale(LC_CTYPE, "C.UTF-8");  // a character is edited, not its bytes
+    for (const char* name : {"libreadline.so.8", "libedit.so.2"}) {
+      void* const library = ::dlopen(name, RTLD_NOW);
+      if (!library) continue;
+      readline_ = reinterpret_cast<char* (*)(const char*)>(::dlsym(library, "readline"));
+      add_history_ = reinterpret_cast<int (*)(const char*)>(::dlsym(library, "add_history"));
+      return;
+    }
+  }
+
+  std::optional<std::string> next_line() const {
+    std::string line;
+    if (!readline_) {
+      print(kAsks);
+      std::fflush(stdout);
+      if (!std::getline(std::cin, line)) return std::nullopt;
+      return line;
+    }
+    char* const text = readline_(kAsks);
+    if (!text) return std::nullopt;
+    line = text;
+    std::free(text);
+    if (!line.empty()) add_history_(line.c_str());
+    return line;
+  }
+
+ private:
+  static constexpr char kAsks[] = "> ";
+  char* (*readline_)(const char*) = nullptr;
+  int (*add_history_)(const char*) = nullptr;
+};
+
+// Asks a model, prints what it writes, and keeps it. Ctrl-C ends the text that is being written.
+class Answerer {
+ public:
+  // `quiet`: prints nothing.
+  Answerer(const LoadedRun& run, const Model& model, bool quiet)
+      : run_(run), model_(model), quiet_(quiet) {}
+
+  absl::Status answer(const TextsToContinue& texts) {
+    const InterruptGuard interrupt;
+    std::signal(SIGPIPE, SIG_DFL);  // whose reader has gone ends without a word
+    const auto print = [&](const std::string& text) { return quiet_ || print_text(text); };
+    ASSIGN_OR_RETURN(Continuations more,
+                     continue_texts(run_, model_, texts, print, say_warning, interrupt.token()));
+    written_.was_stopped = more.was_stopped;
+    std::ranges::move(more.all, std::back_inserter(written_.all));
+    return absl::OkStatus();
+  }
+
+  // Answers the lines of standard input, each as soon as it is there.
+  absl::Status answer_lines(TextsToContinue texts) {
+    std::string line;
+    int64_t number = 1;
+    for (; std::getline(std::cin, line); ++number) {
+      if (line.ends_with('\r')) line.pop_back();
+      texts.file = {absl::StrCat("standard input:", number), line, /*is_line=*/true};
+      absl::Status status = answer(texts);
+      if (!status.ok() || written_.was_stopped) return status;
+    }
+    if (number > 1) return absl::OkStatus();
+    texts.file = {"standard input", ""};
+    return answer(texts);
+  }
+
+  // Asks a person, whatever was wrong, until Ctrl-D.
+  absl::Status talk(TextsToContinue texts) {
+    if (absl::Status s = answer(texts); !s.ok()) return s;  // whatever is asked
+    const Person person;
+    texts.prints_prompts = writes_running_text();
+    say_note("each line is a prompt; Ctrl-D ends");
+    while (const std::optional<std::string> line = person.next_line()) {
+      texts.file = {"the prompt", *line, /*is_line=*/true};
+      const absl::Status status = answer(texts);
+      if (!status.ok()) say_error(printable(std::string(status.message())));
+    }
+    print("\n");
+    written_.was_stopped = false;  // a text that Ctrl-C ended was followed by another prompt
+    return absl::OkStatus();
+  }
+
+  bool writes_running_text() const {
+    return find_task(run_.checkpoint.config.data.task)->is_running_text;
+  }
+
+  const Continuations& written() const { return written_; }
+
+ private:
+  const LoadedRun& run_;
+  const Model& model_;
+  const bool quiet_;
+  Continuations written_;
+};
 
 void add_generate_options(OptionList& options) {
   options.texts("prompt", "TEXT", "The text to continue; may be repeated, and empty for a text");
@@ -49,36 +162,28 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
   if (const auto width = given.integer_if_given("beam")) {
     texts.beam = {.width = *width, .length_penalty = given.number("length-penalty")};
   }
-  if (absl::Status s = check_options(texts); !s.ok()) return s;
-  if (absl::Status s = check_json(given, "{\n  \"generate\": "); !s.ok()) return s;
+  RETURN_IF_ERROR(check_options(texts));
+  RETURN_IF_ERROR(check_json(given, "{\n  \"generate\": "));
   const bool reads_lines = texts.prompts.empty() && !given.has("prompt-file");
-  absl::Status s = reject({{reads_lines && prints_json(given) && is_terminal(stdin),
-                            "--prompt TEXT is needed: --json - has no place for a talk"}});
-  if (!s.ok()) return s;
+  RETURN_IF_ERROR(reject({{reads_lines && prints_json(given) && is_terminal(stdin),
+                           "--prompt TEXT is needed: --json - has no place for a talk"}}));
   std::optional<InterruptGuard> loading(std::in_place);  // before there are other threads
-  const absl::StatusOr<LoadedRun> run = load_run(name);
-  if (!run.ok()) return run.status();
-  const absl::StatusOr<Model> model = run->model();
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(const LoadedRun run, load_run(name));
+  ASSIGN_OR_RETURN(const Model model, run.model());
   if (loading->token().stop_requested()) return absl::CancelledError("interrupted");
   loading.reset();
-  Answerer answerer(*run, *model, prints_json(given));
+  Answerer answerer(run, model, prints_json(given));
   if (reads_lines && is_terminal(stdin)) {
-    s = answerer.talk(texts);
+    RETURN_IF_ERROR(answerer.talk(texts));
   } else if (reads_lines && !answerer.writes_running_text()) {
-    s = answerer.answer_lines(texts);
+    RETURN_IF_ERROR(answerer.answer_lines(texts));
   } else {
     if (reads_lines || given.has("prompt-file")) {
-      absl::StatusOr<PromptFile> file =
-          read_prompt_file(reads_lines ? "-" : given.text("prompt-file"));
-      if (!file.ok()) return file.status();
-      texts.file = *std::move(file);
+      ASSIGN_OR_RETURN(texts.file, read_prompt_file(reads_lines ? "-" : given.text("prompt-file")));
     }
-    s = answerer.answer(texts);
+    RETURN_IF_ERROR(answerer.answer(texts));
   }
-  if (!s.ok()) return s;
-  s = write_json(given, continuations_json(*run, texts, answerer.written()));
-  if (!s.ok()) return s;
+  RETURN_IF_ERROR(write_json(given, continuations_json(run, texts, answerer.written())));
   return answerer.written().was_stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 

@@ -90,11 +90,10 @@ absl::Status check_outputs(std::span<const OutputFile> files) {
     if (path.empty()) continue;
     for (const OutputFile& other : files.first(i)) {
       if (other.path.empty() || !are_one_file(path, other.path)) continue;
-      return absl::InvalidArgumentError(absl::StrCat("--", other.option, " and --", option,
-                                                     " both name the file ", path,
-                                                     "; choose two names"));
+      return invalid_argument("--", other.option, " and --", option, " both name the file ", path,
+                              "; choose two names");
     }
-    if (absl::Status status = check_can_write(path); !status.ok()) return status;
+    RETURN_IF_ERROR(check_can_write(path));
     const std::string found = beginning_of(path, beginning.size());
     if (found.empty() || found == beginning) continue;
     return absl::AlreadyExistsError(absl::StrCat(

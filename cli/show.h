@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "absl/status/status.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 

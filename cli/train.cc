@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <string_view>
-#include <utility>
 
 #include "cli/kit.h"
 #include "train/config/config_fields.h"
@@ -26,17 +25,17 @@ absl::Status check_alone() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* processes = std::getenv(variable);
     if (!processes || std::string_view(processes) == "1") continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("mpirun has started ", processes,
-                     " processes, but this program was built without MPI, so that each would train "
-                     "alone; cmake --preset mpi builds one that shares a run"));
+    return failed_precondition(
+        "mpirun has started ", processes,
+        " processes, but this program was built without MPI, so that each would train "
+        "alone; cmake --preset mpi builds one that shares a run");
   }
   return absl::OkStatus();
 }
 
 absl::Status run_train(const std::string& argument, const GivenOptions& given) {
   const InterruptGuard interrupt;  // before anything else: a stop at any moment is a stop
-  if (absl::Status s = check_alone(); !s.ok()) return s;
+  RETURN_IF_ERROR(check_alone());
   return train_as_given(argument, given, interrupt.token(),
                         [](const absl::StatusOr<LoadedConfig>& loaded,
                            const TrainingRunOptions& options) -> absl::StatusOr<RunOutcome> {
@@ -69,9 +68,8 @@ absl::Status train_as_given(const std::string& argument, const GivenOptions& giv
     overrides.push_back(absl::StrCat("train.from=", string_to_toml(given.text("from"))));
   }
   const absl::StatusOr<LoadedConfig> loaded = config_to_train(argument, overrides, options);
-  const absl::StatusOr<RunOutcome> outcome = train(loaded, options);
-  if (!outcome.ok()) return outcome.status();
-  if (*outcome == RunOutcome::kInterrupted) return absl::CancelledError("interrupted");
+  ASSIGN_OR_RETURN(const RunOutcome outcome, train(loaded, options));
+  if (outcome == RunOutcome::kInterrupted) return absl::CancelledError("interrupted");
   return absl::OkStatus();
 }
 

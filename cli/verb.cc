@@ -21,11 +21,6 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-template <class... Parts>
-absl::Status mistake(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
 template <class T>
 std::optional<T> number_in(const std::string& text) {
   T number = 0;
@@ -52,9 +47,9 @@ absl::Status no_such_option(const std::string& name, const OptionList& list,
     return absl::StrReplaceAll(option.name, {{"-", "_"}});
   });
   const std::string near = absl::StrReplaceAll(nearest(name, names), {{"_", "-"}});
-  return mistake("there is no option ", name.size() == 1 ? "-" : "--", name, "; ",
-                 near.empty() ? "" : absl::StrCat("did you mean \"--", near, "\"? "), "./", command,
-                 " --help lists them");
+  return invalid_argument("there is no option ", name.size() == 1 ? "-" : "--", name, "; ",
+                          near.empty() ? "" : absl::StrCat("did you mean \"--", near, "\"? "), "./",
+                          command, " --help lists them");
 }
 
 struct ArgumentCount {
@@ -96,8 +91,7 @@ std::string spelled(const std::string& name) {
 
 absl::Status show_help(const Verb& verb, const OptionList& list, const std::string& argument,
                        const GivenOptions& given) {
-  const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument, given) : "";
-  if (!more.ok()) return more.status();
+  ASSIGN_OR_RETURN(const std::string more, verb.more_help ? verb.more_help(argument, given) : "");
   cxxopts::Options layout(absl::StrCat("qkv ", verb.title.name),
                           absl::StrCat(verb.title.summary, "\n"));
   layout.positional_help(verb.title.argument).set_width(static_cast<size_t>(text_columns()));
@@ -111,7 +105,7 @@ absl::Status show_help(const Verb& verb, const OptionList& list, const std::stri
     const std::string letter = option.letter.empty() ? "" : option.letter + ",";
     layout.add_options()(letter + option.name, option.help, value, option.value);
   }
-  show(layout.help({""}) + *more);
+  show(layout.help({""}) + more);
   return absl::OkStatus();
 }
 
@@ -132,9 +126,11 @@ absl::Status OptionRules::check(const GivenOptions& given) const {
     const std::string needs =
         absl::StrCat(" needs ", absl::StrJoin(each_of(unless, spelled), " or "));
     const std::string because = why.empty() ? "" : ": " + why;
-    if (others.empty()) return mistake(spelled(name), needs);
-    if (!unless.empty()) return mistake(spelled(name), " beside ", spelled(*other), needs, because);
-    return mistake(spelled(name), " and ", spelled(*other), " exclude each other", because);
+    if (others.empty()) return invalid_argument(spelled(name), needs);
+    if (!unless.empty())
+      return invalid_argument(spelled(name), " beside ", spelled(*other), needs, because);
+    return invalid_argument(spelled(name), " and ", spelled(*other), " exclude each other",
+                            because);
   }
   return absl::OkStatus();
 }
@@ -221,17 +217,19 @@ absl::Status GivenOptions::read(const Strings& words, const std::string& command
     std::optional<std::string> value;
     if (end < word->size()) value = word->substr(end + dashes - 1);
     if (option->kind == Option::Kind::kFlag) {
-      if (value) return mistake("--", option->name, " takes no value, found \"", *value, "\"");
+      if (value)
+        return invalid_argument("--", option->name, " takes no value, found \"", *value, "\"");
       values_[option->name].emplace_back();
       continue;
     }
     if (!value && ++word != words.end()) value = *word;
     if (!value || (value->empty() && !option->may_be_empty)) {
-      return mistake("--", option->name, " needs a value; see ", command, " --help");
+      return invalid_argument("--", option->name, " needs a value; see ", command, " --help");
     }
     const std::string expected = missed_kind(option->kind, *value);
     if (!expected.empty()) {
-      return mistake("--", option->name, ": expected ", expected, ", found \"", *value, "\"");
+      return invalid_argument("--", option->name, ": expected ", expected, ", found \"", *value,
+                              "\"");
     }
     values_[option->name].push_back(*value);
   }
@@ -242,13 +240,13 @@ absl::Status GivenOptions::check() const {
   for (const auto& [name, values] : values_) {
     const Option& option = *list_.find(name);
     if (values.size() > 1 && !option.repeats) {
-      return mistake("--", name, " is given ", values.size(), " times; give it once");
+      return invalid_argument("--", name, " is given ", values.size(), " times; give it once");
     }
     if (!option.is_one_of_choices) continue;
     const Strings choices = option.choices();
     if (std::ranges::count(choices, values[0]) > 0) continue;
-    return mistake("--", name, ": there is no \"", values[0], "\"; there are ",
-                   absl::StrJoin(choices, ", "));
+    return invalid_argument("--", name, ": there is no \"", values[0], "\"; there are ",
+                            absl::StrJoin(choices, ", "));
   }
   return list_.rules().check(*this);
 }
@@ -298,7 +296,7 @@ Split GivenOptions::split() const {
 
 OptionList options_of(const Verb& verb) {
   OptionList list;
-  verb.add_options(list);
+  if (verb.add_options) verb.add_options(list);
   list.flag("help", "Prints this help", "h");
   return list;
 }
@@ -308,15 +306,15 @@ absl::Status run_verb(const Verb& verb, const Strings& words) {
   const std::string command = absl::StrCat("qkv ", verb.title.name);
   const OptionList list = options_of(verb);
   GivenOptions given(list);
-  if (absl::Status s = given.read(words, command); !s.ok()) return s;
+  RETURN_IF_ERROR(given.read(words, command));
   const size_t count = given.arguments().size();
   const std::string argument = count == 0 ? "" : given.arguments()[0];
   if (given.has("help")) return show_help(verb, list, argument, given);
-  if (absl::Status s = given.check(); !s.ok()) return s;
+  RETURN_IF_ERROR(given.check());
   const ArgumentCount wanted = count_arguments(verb.title.argument);
   if (count < wanted.least || count > wanted.most) {
-    return mistake(verb.title.name, " takes ", wanted.in_words, ": ./", command,
-                   *verb.title.argument == '\0' ? "" : " ", verb.title.argument);
+    return invalid_argument(verb.title.name, " takes ", wanted.in_words, ": ./", command,
+                            *verb.title.argument == '\0' ? "" : " ", verb.title.argument);
   }
   return verb.run(argument, given);
 }

@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cli/show.h"
 #include "data/split.h"
+#include "framework/core/status.h"
 #include "framework/core/text/names.h"
 
 namespace qkv {
@@ -151,8 +150,9 @@ struct VerbTitle {
 //   1    every other error
 struct Verb {
   VerbTitle title;
-  void (*add_options)(OptionList&);
-  absl::Status (*run)(const std::string& argument, const GivenOptions&);  // the first argument
+  void (*add_options)(OptionList&) = nullptr;  // it takes none
+  // `argument` is the first one.
+  absl::Status (*run)(const std::string& argument, const GivenOptions&) = nullptr;
   // The text of --help after the options; an error replaces the whole help.
   absl::StatusOr<std::string> (*more_help)(const std::string& argument,
                                            const GivenOptions&) = nullptr;
