@@ -128,11 +128,11 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
   constexpr auto kUntilTheySleep = std::chrono::milliseconds(20);
   std::vector<double> warm_up, step_ms, floor_ms, cut_ms, profiled;
   tell("warming up");
-  if (auto s = make_steps(trainer, (steps + 2) / 3, warm_up); !s.ok()) return s;
+  RETURN_IF_ERROR(make_steps(trainer, (steps + 2) / 3, warm_up));
 
   reset_peak_bytes_in_use();
   const kernels::ProductLog log;
-  if (auto s = make_steps(trainer, 1, warm_up); !s.ok()) return s;
+  RETURN_IF_ERROR(make_steps(trainer, 1, warm_up));
   const uint64_t peak_bytes = allocator_statistics().peak_bytes_in_use;
   const double flops = log.flops();
   std::optional<Floor> floor;
@@ -146,7 +146,7 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
     tell(absl::StrCat("measured ", step_ms.size(), " of ", steps, " steps"));
     const int64_t turn = std::min(kTurn, steps - std::ssize(step_ms));
     std::this_thread::sleep_for(kUntilTheySleep);
-    if (auto s = make_steps(trainer, turn, step_ms); !s.ok()) return s;
+    RETURN_IF_ERROR(make_steps(trainer, turn, step_ms));
     for (int64_t i = 0; floor && i < turn; ++i) {
       cut_ms.push_back(milliseconds_of([&] { floor->run_cut(); }));
     }
@@ -158,7 +158,7 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
   const int64_t profiled_steps = std::min<int64_t>(steps, 10);
   tell("measuring single ops");
   Profiler profiler;
-  if (auto s = make_steps(trainer, profiled_steps, profiled); !s.ok()) return s;
+  RETURN_IF_ERROR(make_steps(trainer, profiled_steps, profiled));
 
   const Quartiles step_quartiles = quartiles(step_ms);
   std::optional<FloorMeasurement> measured_floor;
@@ -199,8 +199,8 @@ absl::StatusOr<double> measure_step_time(const Config& config, const Dataset& da
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   Trainer trainer(config, dataset);
   std::vector<double> warm_up, step_ms;
-  if (auto s = make_steps(trainer, (steps + 2) / 3, warm_up); !s.ok()) return s;
-  if (auto s = make_steps(trainer, steps, step_ms); !s.ok()) return s;
+  RETURN_IF_ERROR(make_steps(trainer, (steps + 2) / 3, warm_up));
+  RETURN_IF_ERROR(make_steps(trainer, steps, step_ms));
   return quartiles(step_ms).median;
 }
 

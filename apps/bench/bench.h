@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "framework/core/text/terminal.h"
 #include "train/config/train_options.h"
 #include "train/watch/profile.h"

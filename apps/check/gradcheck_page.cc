@@ -6,8 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "apps/check/findings.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
-#include "apps/report/html/html.h"
-#include "apps/report/texts/texts.h"
 #include "apps/report/writers/page_frame.h"
 #include "framework/core/text/utf8.h"
 
@@ -54,7 +52,6 @@ std::string html_of(const CheckedExample& example, const std::string& heading) {
   return element("h3", heading) + element("pre", example.report.to_text());
 }
 
-// The V curve of a function, or why there is none.
 std::string v_curve_of(const StepCurve& curve) {
   if (curve.points.empty()) return paragraph_html(say("No V curve: {0}", curve.why_none), "soft");
   const LineChart chart = sweep_chart(curve.points, curve.example);
@@ -114,7 +111,6 @@ std::string what_did_not_pass(const GradcheckFindings& findings) {
   return html.empty() ? "" : titled_html(say("What did not pass"), html);
 }
 
-// The meaning of the columns.
 std::string how_to_read_reports() {
   std::string methods;
   for (const Text& method :
@@ -170,7 +166,6 @@ std::string functions_of(const GradcheckFindings& findings) {
   return html;
 }
 
-// The text of the report, and how each mistake was caught.
 std::string mutations_of(const GradcheckFindings& findings) {
   const std::string shown = findings.mutations ? paragraph_html(say("gradcheck.planted")) +
                                                      element("pre", findings.mutations->to_text()) +

@@ -103,16 +103,14 @@ std::string place_of(const GradcheckSubject& subject, size_t number, size_t coun
                       examples_word(static_cast<int64_t>(count)));
 }
 
-// Calls check(subject, seed) for every subject at every point.
 template <class Check>
 absl::Status check_all(const GradcheckRequest& request, const Check& check) {
   for (int64_t i = 0; i < request.seeds; ++i) {
     const auto seed = static_cast<uint64_t>(request.seed + i);
-    const absl::StatusOr<std::vector<GradcheckSubject>> subjects =
-        subjects_of(request.subjects, seed);
-    if (!subjects.ok()) return subjects.status();
-    for (size_t done = 0; const GradcheckSubject& subject : *subjects) {
-      request.tell(place_of(subject, ++done, subjects->size()));
+    ASSIGN_OR_RETURN(const std::vector<GradcheckSubject> subjects,
+                     subjects_of(request.subjects, seed));
+    for (size_t done = 0; const GradcheckSubject& subject : subjects) {
+      request.tell(place_of(subject, ++done, subjects.size()));
       check(subject, seed);
     }
   }
@@ -158,8 +156,7 @@ class GradientCheck {
   absl::Status run() {
     const Clock::time_point start = Clock::now();
     for (int64_t i = 0; i < request_.seeds; ++i) {
-      absl::Status status = check_point(static_cast<uint64_t>(request_.seed + i));
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(check_point(static_cast<uint64_t>(request_.seed + i)));
     }
     findings_.seconds = seconds_since(start);
     return absl::OkStatus();
@@ -195,12 +192,10 @@ class GradientCheck {
   absl::StatusOr<std::string> page(std::optional<MutationReport> mutations = std::nullopt) {
     GradcheckRequest first_point = request_;
     first_point.seeds = 1;
-    absl::Status status =
-        check_all(first_point, [this](const GradcheckSubject& subject, uint64_t seed) {
-          CheckedFunction& function = findings_.function(subject.kind, subject.name);
-          if (function.curve.points.empty()) function.curve = step_curve_of(subject, seed);
-        });
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(check_all(first_point, [this](const GradcheckSubject& subject, uint64_t seed) {
+      CheckedFunction& function = findings_.function(subject.kind, subject.name);
+      if (function.curve.points.empty()) function.curve = step_curve_of(subject, seed);
+    }));
     findings_.mutations = std::move(mutations);
     return gradcheck_page(findings_, request_.language);
   }
@@ -208,28 +203,27 @@ class GradientCheck {
  private:
   // Many subjects at a time, each by one thread.
   absl::Status check_point(uint64_t seed) {
-    const absl::StatusOr<std::vector<GradcheckSubject>> subjects =
-        subjects_of(request_.subjects, seed);
-    if (!subjects.ok()) return subjects.status();
-    std::vector<GradcheckReport> checked(subjects->size());
+    ASSIGN_OR_RETURN(const std::vector<GradcheckSubject> subjects,
+                     subjects_of(request_.subjects, seed));
+    std::vector<GradcheckReport> checked(subjects.size());
     std::mutex one_at_a_time;
     size_t begun = 0;
     kernels::parallel_for(std::ssize(checked), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const auto at = static_cast<size_t>(i);
-        const GradcheckSubject& subject = (*subjects)[at];
+        const GradcheckSubject& subject = subjects[at];
         const auto tell = [&](const std::string& what) {
           const std::scoped_lock lock(one_at_a_time);
           begun += what.empty() ? 1 : 0;
-          const bool is_alone = subjects->size() == 1;
+          const bool is_alone = subjects.size() == 1;
           request_.tell(is_alone && !what.empty() ? absl::StrCat(subject.name, ": ", what)
-                                                  : place_of(subject, begun, subjects->size()));
+                                                  : place_of(subject, begun, subjects.size()));
         };
         tell("");
         checked[at] = check(subject, seed, tell);
       }
     });
-    for (size_t i = 0; i < checked.size(); ++i) take((*subjects)[i], seed, checked[i]);
+    for (size_t i = 0; i < checked.size(); ++i) take(subjects[i], seed, checked[i]);
     return absl::OkStatus();
   }
 
@@ -268,7 +262,6 @@ class GradientCheck {
   Reports reports_;
 };
 
-// Made where there was none.
 PrecisionRow& row_of(const GradcheckSubject& subject, std::vector<PrecisionRow>& rows) {
   const auto found = std::ranges::find_if(rows, [&](const PrecisionRow& row) {
     return row.kind == subject.kind && row.name == subject.name;
@@ -282,12 +275,10 @@ PrecisionRow& row_of(const GradcheckSubject& subject, std::vector<PrecisionRow>&
 
 absl::StatusOr<GradcheckOutcome> check_gradients(const GradcheckRequest& request) {
   GradientCheck check(request);
-  if (absl::Status status = check.run(); !status.ok()) return status;
+  RETURN_IF_ERROR(check.run());
   GradcheckOutcome outcome = check.outcome();
   if (!request.makes_page) return outcome;
-  absl::StatusOr<std::string> page = check.page();
-  if (!page.ok()) return page.status();
-  outcome.page = *std::move(page);
+  ASSIGN_OR_RETURN(outcome.page, check.page());
   return outcome;
 }
 
@@ -308,7 +299,7 @@ absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request
     row.add(report);
     reports.add(subject, seed, report);
   };
-  if (absl::Status status = check_all(request, check); !status.ok()) return status;
+  RETURN_IF_ERROR(check_all(request, check));
 
   std::string text = precision_table_head();
   std::vector<std::string> without_bf16, wrong;
@@ -324,8 +315,8 @@ absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request
     if (row.verdict != Verdict::kPass) wrong.push_back(row.name);
   }
   if (examples == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("--precision bf16: these have no bf16 version: ",
-                                                   absl::StrJoin(without_bf16, ", ")));
+    return invalid_argument("--precision bf16: these have no bf16 version: ",
+                            absl::StrJoin(without_bf16, ", "));
   }
   const double seconds = seconds_since(start);
   GradcheckOutcome outcome = {.verdict = not_passed(wrong)};
@@ -347,19 +338,18 @@ absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request
 }
 
 absl::StatusOr<GradcheckOutcome> plant_mistakes(const GradcheckRequest& request) {
-  const absl::StatusOr<std::vector<OpExamples>> functions = examples_named(request.subjects.names);
-  if (!functions.ok()) return functions.status();
+  ASSIGN_OR_RETURN(const std::vector<OpExamples> functions, examples_named(request.subjects.names));
   GradientCheck check(request);
   GradcheckOutcome outcome;
   if (request.makes_page) {  // which has the check, too
-    if (absl::Status status = check.run(); !status.ok()) return status;
+    RETURN_IF_ERROR(check.run());
     outcome = check.outcome();
     outcome.json = "";
   }
   std::optional<MutationReport> planted;
   if (outcome.verdict.ok()) {  // else a mistake is there already
     const Clock::time_point start = Clock::now();
-    planted = run_mutations(*functions,
+    planted = run_mutations(functions,
                             {.seed = static_cast<uint64_t>(request.seed), .tell = request.tell});
     absl::StrAppend(
         &outcome.text, planted->to_text(),
@@ -371,18 +361,15 @@ absl::StatusOr<GradcheckOutcome> plant_mistakes(const GradcheckRequest& request)
     }
   }
   if (!request.makes_page) return outcome;
-  absl::StatusOr<std::string> page = check.page(std::move(planted));
-  if (!page.ok()) return page.status();
-  outcome.page = *std::move(page);
+  ASSIGN_OR_RETURN(outcome.page, check.page(std::move(planted)));
   return outcome;
 }
 
 absl::StatusOr<GradcheckOutcome> sweep_steps(const GradcheckRequest& request) {
   const auto seed = static_cast<uint64_t>(request.seed);
-  const absl::StatusOr<std::vector<GradcheckSubject>> subjects =
-      subjects_of(request.subjects, seed);
-  if (!subjects.ok()) return subjects.status();
-  const GradcheckSubject& subject = subjects->front();
+  ASSIGN_OR_RETURN(const std::vector<GradcheckSubject> subjects,
+                   subjects_of(request.subjects, seed));
+  const GradcheckSubject& subject = subjects.front();
   request.tell(absl::StrCat(subject.name, ", ", subject.example));
   const std::vector<SweepPoint> points = step_sweep(subject.f, subject.inputs, seed);
   return GradcheckOutcome{

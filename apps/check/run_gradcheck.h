@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "apps/report/texts/text.h"
+#include "framework/core/status.h"
 #include "framework/core/text/terminal.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/ops/support/op_examples.h"

@@ -2,7 +2,6 @@
 #include <memory>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "apps/check/precision/precision_check.h"
 #include "apps/check/run_gradcheck.h"
@@ -11,6 +10,7 @@
 #include "framework/core/each_of.h"
 #include "framework/core/memory/out_of_memory.h"
 #include "framework/core/random.h"
+#include "framework/core/status.h"
 #include "framework/core/text/utf8.h"
 #include "framework/nn/layer_examples.h"
 #include "framework/nn/with_parameters.h"
@@ -26,7 +26,6 @@ namespace {
 
 constexpr int64_t kExamplesOfConfig = 2;  // each costs a forward pass for every difference
 
-// An op, layer, model or step.
 struct Member {
   std::string kind;
   OpExamples examples;
@@ -62,10 +61,9 @@ std::vector<Tensor> inputs_of(const OpExample& example, bool is_op, Precision pr
 
 absl::Status no_such_name(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = nearest(name, known);
-  return absl::InvalidArgumentError(
-      absl::StrCat("--op: there is no op, layer, model or step \"", name, "\"; ",
-                   near.empty() ? absl::StrCat("there are ", quoted_list(known, "and"))
-                                : absl::StrCat("did you mean \"", near, "\"?")));
+  return invalid_argument("--op: there is no op, layer, model or step \"", name, "\"; ",
+                          near.empty() ? absl::StrCat("there are ", quoted_list(known, "and"))
+                                       : absl::StrCat("did you mean \"", near, "\"?"));
 }
 
 bool holds(const std::vector<std::string>& names, const std::string& name) {
@@ -101,15 +99,13 @@ absl::Status check_fits(Config config, const Dataset& dataset) {
 }
 
 absl::StatusOr<std::vector<GradcheckSubject>> subject_of_config(const SubjectChoice& choice) {
-  absl::StatusOr<LoadedConfig> loaded = load_config(choice.config, choice.overrides);
-  if (!loaded.ok()) return loaded.status();
-  loaded->config.train.precision = choice.precision;
-  const Config& c = loaded->config;
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c);
-  if (!dataset.ok()) return dataset.status();
-  if (absl::Status s = check_fits(c, **dataset); !s.ok()) return s;
-  const Model model = make_model(c, (*dataset)->shape());
-  const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);
+  ASSIGN_OR_RETURN(LoadedConfig loaded, load_config(choice.config, choice.overrides));
+  loaded.config.train.precision = choice.precision;
+  const Config& c = loaded.config;
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, make_dataset(c));
+  RETURN_IF_ERROR(check_fits(c, *dataset));
+  const Model model = make_model(c, dataset->shape());
+  const Batch batch = dataset->training_batch(0, kExamplesOfConfig);
 
   GradcheckSubject subject{
       .kind = "model", .name = c.name, .example = printable(choice.config), .f = nullptr};
@@ -134,13 +130,13 @@ std::vector<std::string> names_of_subjects() { return each_of(all_members(), &Me
 absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names) {
   if (names.empty()) return op_examples();
   const std::vector<Member> members = all_members();
-  if (absl::Status status = check_names(names, members); !status.ok()) return status;
+  RETURN_IF_ERROR(check_names(names, members));
   std::vector<OpExamples> examples;
   for (const Member& member : members) {
     if (!holds(names, member.name())) continue;
     if (member.kind != "op" && member.kind != "layer") {
-      return absl::InvalidArgumentError(absl::StrCat("--op: ", member.name(), " is a ", member.kind,
-                                                     "; --mutate looks at ops and layers"));
+      return invalid_argument("--op: ", member.name(), " is a ", member.kind,
+                              "; --mutate looks at ops and layers");
     }
     examples.push_back(member.examples);
   }
@@ -151,7 +147,7 @@ absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const SubjectChoice& c
                                                           uint64_t seed) {
   if (!choice.config.empty()) return subject_of_config(choice);
   const std::vector<Member> members = all_members(choice.precision);
-  if (absl::Status status = check_names(choice.names, members); !status.ok()) return status;
+  RETURN_IF_ERROR(check_names(choice.names, members));
   std::vector<GradcheckSubject> subjects;
   for (const Member& member : members) {
     if (!choice.names.empty() && !holds(choice.names, member.name())) continue;

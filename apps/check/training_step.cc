@@ -5,10 +5,8 @@
 #include <cstring>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/graph/modes.h"
 #include "framework/graph/op.h"
@@ -23,7 +21,6 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// The inputs of a step by what they are.
 struct StepInputs {
   Tensors data, weights, state;  // state: as in the optimizer, zero at the first step
   Tensor learning_rate;

@@ -9,7 +9,7 @@ endif()
 
 # mpi_program(NAME LIBRARY): what the program is made of, which links the MPI of the library.
 function(mpi_program name library)
-  target_sources(${name} PRIVATE apps/cluster/mpi/main.cc apps/cluster/mpi/mpi_ranks.cc)
+  target_sources(${name} PRIVATE apps/cluster/mpi/main.cc)
   target_link_libraries(${name} PRIVATE qkv_cluster qkv_options ${library})
 endfunction()
 

@@ -100,7 +100,7 @@ SharedGradients differentiate_together(const ShardedBatch& batch, bool stop, Ran
       trees.push_back({tree, rank, 0, {}, Array({owned}, parameters[0].tensor.dtype())});
     }
   }
-  const std::vector<Slice>& own = slices[static_cast<size_t>(self)];
+  const std::vector<Slice>& own = slices[self];
 
   for (Subtree& tree : trees) {
     if (tree.rank != self) continue;
@@ -118,12 +118,12 @@ SharedGradients differentiate_together(const ShardedBatch& batch, bool stop, Ran
   std::vector<Ranks::Incoming> in;
   for (int other = 0; other < size; ++other) {
     if (other == self) continue;
-    out.push_back({other, bytes_of(stops[static_cast<size_t>(self)])});
-    in.push_back({other, bytes_of(stops[static_cast<size_t>(other)])});
+    out.push_back({other, bytes_of(stops[self])});
+    in.push_back({other, bytes_of(stops[other])});
     for (Subtree& tree : trees) {
       if (tree.rank == self) {
         out.push_back({other, bytes_of(tree.loss)});
-        for (const auto& [i, begin, count, place] : slices[static_cast<size_t>(other)]) {
+        for (const auto& [i, begin, count, place] : slices[other]) {
           out.push_back({other, bytes_in(tree.gradients[i].array(), begin, count)});
         }
       } else if (tree.rank == other) {
@@ -153,7 +153,7 @@ SharedGradients differentiate_together(const ShardedBatch& batch, bool stop, Ran
   }
   for (int other = 0; other < size; ++other) {
     if (other == self) continue;
-    for (const auto& [i, begin, count, place] : slices[static_cast<size_t>(other)]) {
+    for (const auto& [i, begin, count, place] : slices[other]) {
       in.push_back({other, bytes_to(whole[i], begin, count)});
     }
   }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -25,13 +24,13 @@ std::vector<std::string> Ranks::gather(const std::string& text) {
   std::vector<int64_t> lengths(static_cast<size_t>(size()), length);
   std::vector<Incoming> first, second;
   for (int other = 1; other < size(); ++other) {
-    first.push_back({other, bytes_of(lengths[static_cast<size_t>(other)])});
+    first.push_back({other, bytes_of(lengths[other])});
   }
   exchange({}, first);
   std::vector<std::string> texts;
   for (const int64_t of_text : lengths) texts.emplace_back(static_cast<size_t>(of_text), '\0');
   for (int other = 1; other < size(); ++other) {
-    std::string& place = texts[static_cast<size_t>(other)];
+    std::string& place = texts[other];
     second.push_back({other, std::as_writable_bytes(std::span(place))});
   }
   exchange({}, second);
@@ -47,9 +46,8 @@ absl::StatusOr<double> patience_with_ranks() {
   double seconds = 20;
   if (!said) return seconds;
   if (absl::SimpleAtod(said, &seconds) && seconds > 0 && seconds <= kLongest) return seconds;
-  return absl::InvalidArgumentError(
-      absl::StrCat("QKV_PATIENCE is \"", said,
-                   "\", but must be a number of seconds, at most a day's: ", kLongest));
+  return invalid_argument("QKV_PATIENCE is \"", said,
+                          "\", but must be a number of seconds, at most a day's: ", kLongest);
 }
 
 }  // namespace qkv

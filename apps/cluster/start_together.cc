@@ -48,9 +48,8 @@ absl::Status judge(const std::vector<std::string>& texts) {
       const std::string difference =
           first_difference(value.get<std::string>(), said[0]["identity"][name].get<std::string>());
       if (difference.empty()) continue;
-      return absl::FailedPreconditionError(absl::StrCat("all ranks need the same ", name, ": ",
-                                                        name_of_rank(rank, said[rank]), " has ",
-                                                        difference));
+      return failed_precondition("all ranks need the same ", name, ": ",
+                                 name_of_rank(rank, said[rank]), " has ", difference);
     }
   }
   return absl::OkStatus();

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "apps/cluster/ranks.h"
 #include "data/dataset.h"
+#include "framework/core/status.h"
 #include "train/config/train_options.h"
 
 namespace qkv {

@@ -43,12 +43,12 @@ class LifeSigns final : public Middleware {
 absl::Status check_shards(const Config& config, const Ranks& ranks, bool resume) {
   const int64_t shards = config.train.shards;
   if (ranks.size() <= shards) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
+  return invalid_argument(
       "\"train.shards\" is ", shards, ", too few for ", ranks.size(),
       " ranks: each needs at least one",
       resume ? absl::StrCat("; a run keeps its shards, so this one continues with at most ", shards,
                             shards == 1 ? " rank" : " ranks")
-             : ""));
+             : "");
 }
 
 // Whether there is a step, or the run has ended: rank 0 decides.

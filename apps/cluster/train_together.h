@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "apps/cluster/ranks.h"
+#include "framework/core/status.h"
 #include "train/loop/train.h"
 
 namespace qkv {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "apps/exchange/export_formats.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/status.h"
 #include "framework/nn/mixers/position.h"
 #include "train/folder/checkpoint.h"
 
@@ -158,8 +159,8 @@ std::vector<ExportedFile> c_files(const std::string& file) {
 
 absl::StatusOr<std::vector<std::string>> make_c(const LoadedRun& run, const std::string& file) {
   if (const std::string why = reason_against(run.checkpoint); !why.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(run.path, ": --c cannot write this model: ", why, "; use --onnx FILE"));
+    return failed_precondition(run.path, ": --c cannot write this model: ", why,
+                               "; use --onnx FILE");
   }
   // Names, shapes and numbers of the parameters are those of the config's model.
   if (const absl::StatusOr<Model> model = run.model(); !model.ok()) return model.status();

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "framework/core/status.h"
 #include "train/folder/loaded_run.h"
 
 // The formats that a trained model is exported in, for programs without qkv.

@@ -6,6 +6,7 @@
 #include "apps/exchange/onnx_layers.h"
 #include "data/text/tokenizer_json.h"
 #include "framework/core/error.h"
+#include "framework/core/status.h"
 #include "train/config/config.h"
 
 namespace qkv {
@@ -182,13 +183,13 @@ absl::Status check_size(const LoadedRun& run) {
     if (!named.name.starts_with(kOptimizerPrefix)) numbers += named.array.size();
   }
   if (numbers <= kMaxNumbers) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(run.path, ": the model has ", numbers, " parameters; a file of ONNX holds ",
-                   kMaxNumbers, " in f32, because it has at most 2 GB"));
+  return failed_precondition(run.path, ": the model has ", numbers,
+                             " parameters; a file of ONNX holds ", kMaxNumbers,
+                             " in f32, because it has at most 2 GB");
 }
 
 absl::StatusOr<std::vector<std::string>> write(const LoadedRun& run, Part part) {
-  if (absl::Status s = check_size(run); !s.ok()) return s;
+  RETURN_IF_ERROR(check_size(run));
   // Names, shapes and numbers of the parameters are those of the config's model.
   if (const absl::StatusOr<Model> model = run.model(); !model.ok()) return model.status();
   return std::vector<std::string>{OnnxModel(run.checkpoint, part).file()};
@@ -205,8 +206,8 @@ absl::Status check_step(const LoadedRun& run) {
     why = "with attention.causal = false every token changes those before it";
   }
   if (why.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(run.path, ": there is no step with keys and values of the past: ", why));
+  return failed_precondition(run.path,
+                             ": there is no step with keys and values of the past: ", why);
 }
 
 }  // namespace
@@ -218,7 +219,7 @@ absl::StatusOr<std::vector<std::string>> make_onnx(const LoadedRun& run, const s
 }
 
 absl::StatusOr<std::vector<std::string>> make_onnx_step(const LoadedRun& run, const std::string&) {
-  if (absl::Status s = check_step(run); !s.ok()) return s;
+  RETURN_IF_ERROR(check_step(run));
   return write(run, Part::kStep);
 }
 

@@ -40,7 +40,7 @@ struct HeatMap {
   Text row_name(int64_t row) const { return name_in(row_names, row); }
   Text column_name(int64_t column) const { return name_in(column_names, column); }
   static Text name_in(const std::vector<Text>& names, int64_t i) {
-    return names.empty() ? Text(std::to_string(i)) : names[static_cast<size_t>(i)];
+    return names.empty() ? Text(std::to_string(i)) : names[i];
   }
 };
 

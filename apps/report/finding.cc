@@ -1,4 +1,3 @@
-// How a measurement agrees with its prediction.
 #include <algorithm>
 #include <cmath>
 #include <limits>

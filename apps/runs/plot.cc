@@ -33,13 +33,11 @@ struct StepInput {
   std::string unit;
 };
 absl::StatusOr<StepInput> input_of_step(const Config& config) {
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
-  if (!dataset.ok()) return dataset.status();
-  const Batch batch = (*dataset)->training_batch(0, config.train.batch_size);
-  return StepInput{static_cast<double>(batch.tokens()), (*dataset)->shape().unit()};
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, make_dataset(config));
+  const Batch batch = dataset->training_batch(0, config.train.batch_size);
+  return StepInput{static_cast<double>(batch.tokens()), dataset->shape().unit()};
 }
 
-// Reads runs into a plot, one after the other.
 class PlotReader {
  public:
   PlotReader(const std::string& metric, Against against) {
@@ -54,7 +52,7 @@ class PlotReader {
     if (!runs.ok()) {
       plot_.mistakes.push_back(runs.status());
     } else if (runs->empty()) {
-      plot_.mistakes.push_back(absl::NotFoundError(absl::StrCat("there is no run in ", path)));
+      plot_.mistakes.push_back(not_found("there is no run in ", path));
     } else {
       for (const std::string& run : *runs) read_run(run);
     }
@@ -64,7 +62,7 @@ class PlotReader {
     if (!plot_.curves.empty()) return std::move(plot_);
     if (!plot_.mistakes.empty()) return std::move(plot_);
     if (names_.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(plot_.notes.front(), ": nothing to draw"));
+      return failed_precondition(plot_.notes.front(), ": nothing to draw");
     }
     return unknown_metric();
   }
@@ -75,7 +73,7 @@ class PlotReader {
     if (!run.ok()) {
       plot_.mistakes.push_back(run.status());
     } else if (run->is_damaged()) {
-      plot_.mistakes.push_back(absl::DataLossError(absl::StrCat(path, " is ", run->state)));
+      plot_.mistakes.push_back(data_loss(path, " is ", run->state));
     } else if (run->metrics.empty()) {
       plot_.notes.push_back(absl::StrCat(path, " has no metrics yet"));
     } else {
@@ -142,10 +140,9 @@ class PlotReader {
 
   absl::Status unknown_metric() const {
     const std::string near = nearest(plot_.metric, names_);
-    return absl::InvalidArgumentError(
-        absl::StrCat("--metric: no run has \"", plot_.metric, "\"; ",
-                     near.empty() ? absl::StrCat("there are ", names_in_words())
-                                  : absl::StrCat("did you mean \"", near, "\"?")));
+    return invalid_argument("--metric: no run has \"", plot_.metric, "\"; ",
+                            near.empty() ? absl::StrCat("there are ", names_in_words())
+                                         : absl::StrCat("did you mean \"", near, "\"?"));
   }
 
   // A detail has names for each parameter; one is shown.

@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "apps/report/figure.h"
 #include "apps/report/writers/text_chart.h"
+#include "framework/core/status.h"
 #include "framework/core/text/names.h"
 
 namespace qkv {

@@ -5,8 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "apps/report/statistics.h"
-#include "apps/report/texts/texts.h"
-#include "apps/report/writers/figure_html.h"
 #include "apps/report/writers/page_frame.h"
 #include "apps/runs/plot.h"
 #include "framework/core/text/columns.h"
@@ -29,7 +27,7 @@ std::vector<CurvePoint> thinned(const std::vector<CurvePoint>& points) {
   const size_t bucket = (2 * points.size() + kMostPoints - 1) / kMostPoints;
   std::vector<CurvePoint> kept;
   for (size_t begin = 0; begin < points.size(); begin += bucket) {
-    const auto first = points.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto first = points.begin() + begin;
     const auto end =
         points.begin() + static_cast<std::ptrdiff_t>(std::min(points.size(), begin + bucket));
     std::vector<CurvePoint> finite;

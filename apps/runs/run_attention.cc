@@ -4,7 +4,6 @@
 #include "absl/strings/str_replace.h"
 #include "apps/lesson/lesson_of_run.h"
 #include "apps/report/statistics.h"
-#include "apps/report/texts/texts.h"
 #include "apps/report/writers/page_frame.h"
 #include "apps/runs/run_sections.h"
 #include "framework/core/text/utf8.h"
@@ -156,8 +155,7 @@ Picture picture_of(const LayerWeights& layer, const Array& pixels, int64_t patch
     for (int64_t query = 0; query < queries; ++query) {
       const int64_t row = (head * layer.queries + query) * layer.keys + before;
       for (int64_t i = 0; i < patches; ++i) {
-        picture.weights[static_cast<size_t>(i)] += layer.numbers[static_cast<size_t>(row + i)] /
-                                                   static_cast<double>(layer.heads * queries);
+        picture.weights[i] += layer.numbers[row + i] / static_cast<double>(layer.heads * queries);
       }
     }
   }
@@ -180,7 +178,6 @@ std::string pictures_html(const Observed& observed, const Batch& example, int64_
          figures_html(figures);
 }
 
-// Which example it is, as a person reads it.
 Text example_text(const Batch& example, const RunWithData& run, double loss) {
   const Vocabulary& vocabulary = run.dataset->vocabulary();
   const auto decoded = [&](const Array& tokens) {

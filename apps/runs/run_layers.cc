@@ -6,8 +6,6 @@
 #include "apps/lesson/lesson.h"
 #include "apps/report/statistics.h"
 #include "apps/report/svg/svg_parts.h"
-#include "apps/report/texts/texts.h"
-#include "apps/report/writers/figure_html.h"
 #include "apps/report/writers/page_frame.h"
 #include "apps/runs/run_sections.h"
 #include "framework/core/text/utf8.h"

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "apps/runs/run_summary.h"
+#include "framework/core/status.h"
 #include "train/folder/loaded_run.h"
 
 namespace qkv {

@@ -117,7 +117,7 @@ Facts facts_of(const RunSummary& run) {
 
 absl::StatusOr<RunSummary> summarize_run(const std::string& path) {
   if (!holds_run(path)) {
-    return absl::NotFoundError(absl::StrCat(path, " holds no run: it has no config.toml"));
+    return not_found(path, " holds no run: it has no config.toml");
   }
   RunSummary run = {.path = path};
   const fs::path folder(path);
@@ -142,7 +142,7 @@ absl::StatusOr<RunSummary> summarize_run(const std::string& path) {
 absl::StatusOr<std::vector<std::string>> find_runs(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    return absl::NotFoundError(absl::StrCat("there is no folder ", folder));
+    return not_found("there is no folder ", folder);
   }
   if (holds_run(folder)) return std::vector<std::string>{folder};
   std::vector<std::string> folders, none;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "apps/report/facts.h"
+#include "framework/core/status.h"
 #include "train/config/train_options.h"
 #include "train/folder/metrics.h"
 

@@ -1,21 +1,19 @@
 #include "apps/bench/bench.h"
 
+#include <algorithm>
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/bench/bench_shapes.h"
-#include "apps/bench/bench_suite.h"
+#include "apps/report/facts.h"
 #include "cli/kit.h"
 #include "data/dataset.h"
 #include "framework/core/each_of.h"
 #include "framework/core/memory/out_of_memory.h"
-#include "framework/core/text/utf8.h"
+#include "framework/core/memory/storage.h"
+#include "framework/core/text/columns.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
 #include "train/config/train_options.h"
@@ -25,7 +23,6 @@
 namespace qkv {
 namespace {
 
-// The model and data of `qkv bench`.
 struct Workload {
   Config config;
   std::string description;
@@ -34,12 +31,10 @@ struct Workload {
 
 absl::StatusOr<Workload> workload_of_config(const std::string& config,
                                             const std::vector<std::string>& overrides) {
-  absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
-  if (!loaded.ok()) return loaded.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);
-  if (!dataset.ok()) return dataset.status();
+  ASSIGN_OR_RETURN(LoadedConfig loaded, load_config(config, overrides));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, make_dataset(loaded.config));
   return Workload{
-      .config = loaded->config, .description = printable(config), .dataset = *std::move(dataset)};
+      .config = loaded.config, .description = printable(config), .dataset = std::move(dataset)};
 }
 
 // A shape of apps/bench/bench_shapes.h. `overrides` may change neither its kind nor its data.
@@ -51,19 +46,18 @@ absl::StatusOr<Workload> workload_of_shape(const std::string& name,
     if (shape.name != name) continue;
     for (const std::string& text : overrides) {
       if (!text.starts_with("data.") && !text.starts_with("model.kind")) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("--set ", text, ": --shape fixes the model.kind, and its data are random"));
+      return invalid_argument("--set ", text,
+                              ": --shape fixes the model.kind, and its data are random");
     }
-    absl::StatusOr<LoadedConfig> loaded =
-        parse_config(to_toml(config_of(shape)), absl::StrCat("--shape ", name), overrides);
-    if (!loaded.ok()) return loaded.status();
-    std::unique_ptr<Dataset> dataset = random_data(shape, loaded->config.seed);
-    if (absl::Status s = check_patches(loaded->config.model, dataset->shape()); !s.ok()) return s;
+    ASSIGN_OR_RETURN(LoadedConfig loaded, parse_config(to_toml(config_of(shape)),
+                                                       absl::StrCat("--shape ", name), overrides));
+    std::unique_ptr<Dataset> dataset = random_data(shape, loaded.config.seed);
+    RETURN_IF_ERROR(check_patches(loaded.config.model, dataset->shape()));
     return Workload{
-        .config = loaded->config, .description = shape.describe(), .dataset = std::move(dataset)};
+        .config = loaded.config, .description = shape.describe(), .dataset = std::move(dataset)};
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--shape: there is no \"", name, "\"; there are ", quoted_list(names, "and")));
+  return invalid_argument("--shape: there is no \"", name, "\"; there are ",
+                          quoted_list(names, "and"));
 }
 
 // Whether there is memory for measure_steps(): a step, and a copy of all that its matrix products
@@ -75,8 +69,6 @@ absl::Status check_fits(const Workload& workload) {
   forecast.evaluation = 0;
   return check_memory(forecast, available);
 }
-
-using Json = nlohmann::ordered_json;
 
 Json profile_to_json(const StepMeasurement& m) {
   Json list = Json::array();
@@ -148,6 +140,178 @@ std::string generation_text(const Workload& workload, const GenerationSpeed& spe
                          speed.tokens_per_second, speed.without_cache);
 }
 
+struct SuiteOptions {
+  int64_t steps = 0;  // of each measurement; 0: fewer of the larger shapes
+  std::function<void(const std::string&)> say;  // gets each table
+  TellProgress tell;                            // gets the name of each measurement
+};
+
+// The tables of the suite: for a person one after the other, for a program at the end.
+class Tables {
+ public:
+  explicit Tables(const SuiteOptions& options) : options_(options) {}
+
+  void add(Facts row) { rows_.push_back(std::move(row)); }
+
+  // Ends the table of these rows, and shows some of their facts.
+  void end(const char* key, const std::string& title, const Keys& shown) {
+    object_[key] = json_of(rows_);
+    options_.say(absl::StrCat(
+        "\n", title, "\n",
+        fitted_table(in_english(tabled(rows_, shown)), {.left = 1}, {"GFLOP/s"}, text_columns())));
+    rows_.clear();
+  }
+
+  std::string json() const { return object_.dump() + "\n"; }
+
+ private:
+  const SuiteOptions& options_;
+  std::vector<Facts> rows_;
+  Json object_;
+};
+
+std::string megabytes(uint64_t bytes) { return format_number(static_cast<double>(bytes) * 1e-6); }
+
+// Every shape has a floor: a linear layer, at least.
+absl::StatusOr<StepMeasurement> measure(const BenchShape& shape, Config config, int64_t threads,
+                                        int64_t steps, const SuiteOptions& options) {
+  config.train.threads = threads;
+  release_cached_memory();
+  return measure_steps(
+      config, *random_data(shape, config.seed), steps, [&](const std::string& what) {
+        options.tell(absl::StrCat(shape.name, ", ", name_of(config.train.precision), ": ", what));
+      });
+}
+
+// Steps enough for a steady median in some seconds.
+int64_t steps_of(const BenchShape& shape, const SuiteOptions& options) {
+  if (options.steps > 0) return options.steps;
+  const int64_t work = shape.num_layers * shape.d_model * shape.d_model * shape.length;
+  return std::clamp<int64_t>(2'000'000'000 / std::max<int64_t>(work, 1), 10, 60);
+}
+
+absl::Status measure_shape(const BenchShape& shape, Precision precision,
+                           const SuiteOptions& options, Tables& tables) {
+  Config config = config_of(shape);
+  config.train.precision = precision;
+  const int64_t steps = steps_of(shape, options);
+  ASSIGN_OR_RETURN(const StepMeasurement all, measure(shape, config, 0, steps, options));
+  ASSIGN_OR_RETURN(const StepMeasurement one, measure(shape, config, 1, steps, options));
+  tables.add({{"shape", "shape", shape.name},
+              {"precision", "type", name_of(precision)},
+              {"threads", "threads", all.threads},
+              {"ms_per_step", "step", all.step_ms.median},
+              {"ms_lower_quartile", "lower", all.step_ms.lower},
+              {"ms_upper_quartile", "upper", all.step_ms.upper},
+              {"floor_ms", "floor", all.floor->ms.median},
+              {"ratio", "ratio", all.floor->ratio},
+              {"gflops", "GFLOP/s", all.gflops},
+              {"tokens_per_second", "tokens/s", all.tokens_per_second, Unit::kWhole},
+              {"peak_bytes", "bytes", all.peak_bytes},
+              {"one_thread_ms_per_step", "one thread", one.step_ms.median},
+              {"one_thread_floor_ms", "its floor", one.floor->ms.median},
+              {"speed_up", "speed-up", one.step_ms.median / all.step_ms.median}});
+  return absl::OkStatus();
+}
+
+BenchShape long_context(int64_t length) {
+  BenchShape shape = bench_shapes()[1];
+  shape.name = absl::StrCat("T", length);
+  shape.length = length;
+  shape.batch_size = 1;
+  return shape;
+}
+
+// Beside the peak of memory stands what the scores of one layer alone would need as a table.
+absl::Status measure_context(int64_t length, const SuiteOptions& options, Tables& tables) {
+  const BenchShape shape = long_context(length);
+  const int64_t steps =
+      options.steps > 0 ? options.steps : std::clamp<int64_t>(10'000 / length, 3, 10);
+  ASSIGN_OR_RETURN(const StepMeasurement m, measure(shape, config_of(shape), 0, steps, options));
+  const auto scores = static_cast<uint64_t>(shape.num_heads * length * length) * sizeof(float);
+  tables.add({{"length", "T", length},
+              {"ms_per_step", "step", m.step_ms.median},
+              {"floor_ms", "floor", m.floor->ms.median},
+              {"peak_bytes", "memory", m.peak_bytes, megabytes(m.peak_bytes)},
+              {"scores_bytes", "one layer's scores", scores, megabytes(scores)}});
+  return absl::OkStatus();
+}
+
+// The same model, where a query sees all keys before it and where it sees those next to it.
+absl::Status measure_windows(const SuiteOptions& options, Tables& tables) {
+  constexpr int64_t kWindow = 64;
+  std::vector<double> lengths, windowed, full;
+  const auto measure = [&](int64_t length, int64_t window, std::vector<double>& ms) {
+    const BenchShape shape = long_context(length);
+    Config config = config_of(shape);
+    config.model.attention.window = window;
+    release_cached_memory();
+    options.tell(absl::StrCat(shape.name, ", window ", window));
+    const int64_t steps =
+        options.steps > 0 ? options.steps : std::clamp<int64_t>(20'000 / length, 3, 40);
+    const absl::StatusOr<double> median =
+        measure_step_time(config, *random_data(shape, config.seed), steps);
+    if (median.ok()) ms.push_back(*median);
+    return median.status();
+  };
+  for (const int64_t length : {512, 1024, 2048, 4096, 8192}) {
+    RETURN_IF_ERROR(measure(length, kWindow, windowed));
+    RETURN_IF_ERROR(measure(length, 0, full));
+    lengths.push_back(static_cast<double>(length));
+    tables.add({{"length", "T", length},
+                {"window", "keys", kWindow},
+                {"ms_per_step", "window", windowed.back()},
+                {"ms_per_step_without", "full", full.back()}});
+  }
+  tables.end("windows", "The same with a window of 64 keys, and with full attention: ms per step",
+             {"length", "ms_per_step", "ms_per_step_without"});
+  tables.add({{"exponent", "window", growth_exponent(lengths, windowed)},
+              {"exponent_without", "full", growth_exponent(lengths, full)}});
+  tables.end("window_growth", "Time grows as T to the power of", {"exponent", "exponent_without"});
+  return absl::OkStatus();
+}
+
+void measure_writing(const BenchShape& shape, Tables& tables) {
+  const GenerationSpeed speed =
+      measure_generation(config_of(shape), *random_data(shape, /*seed=*/1));
+  tables.add({{"shape", "shape", shape.name},
+              {"length", "T", shape.length},
+              {"tokens_per_second", "with", speed.tokens_per_second, Unit::kWhole},
+              {"tokens_per_second_without_cache", "without", speed.without_cache, Unit::kWhole},
+              {"ratio", "ratio", speed.tokens_per_second / speed.without_cache}});
+}
+
+// `qkv bench --suite`: every shape in every precision, with one thread and with all; time and
+// memory of a training step as T grows, also where attention sees a window of it alone; generation
+// with and without the key/value cache. Returns all of it as one JSON object.
+absl::StatusOr<std::string> run_suite(const SuiteOptions& options) {
+  Tables tables(options);
+  for (const BenchShape& shape : bench_shapes()) {
+    for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+      RETURN_IF_ERROR(measure_shape(shape, precision, options, tables));
+    }
+  }
+  tables.end("steps",
+             "A training step, in ms (quartiles), and the floor: its matrix products alone\n"
+             "for vit, tokens are images; speed-up: of all threads, beside one",
+             {"shape", "precision", "ms_per_step", "ms_lower_quartile", "ms_upper_quartile",
+              "floor_ms", "ratio", "gflops", "tokens_per_second", "speed_up"});
+  for (const int64_t length : {512, 1024, 2048, 4096}) {
+    RETURN_IF_ERROR(measure_context(length, options, tables));
+  }
+  tables.end("long_context",
+             "One sequence of T tokens, d_model 128, 4 layers: ms per step, and peak megabytes",
+             {"length", "ms_per_step", "floor_ms", "peak_bytes", "scores_bytes"});
+  RETURN_IF_ERROR(measure_windows(options, tables));
+  for (const BenchShape& shape : bench_shapes()) {
+    options.tell(absl::StrCat(shape.name, ": generating"));
+    if (shape.length > 0) measure_writing(shape, tables);
+  }
+  tables.end("generation", "Generating T tokens: tokens/s with the key/value cache, and without",
+             {"shape", "length", "tokens_per_second", "tokens_per_second_without_cache", "ratio"});
+  return tables.json();
+}
+
 constexpr int64_t kDefaultSteps = 60;
 
 void add_bench_options(OptionList& options) {
@@ -173,13 +337,11 @@ absl::Status run_bench(const std::string& config, const GivenOptions& given) {
   const std::optional<int64_t> steps = given.integer_if_given("steps");
   const bool suite = given.has("suite"), generation = given.has("generation");
   std::vector<std::string> overrides = given.set();
-  absl::Status options =
+  RETURN_IF_ERROR(
       reject({{steps.value_or(1) < 1, "--steps must be 1 or more"},
               {config.empty() && shape.empty() && !suite,
-               "bench takes one of CONFIG, --shape and --suite; see qkv bench --help"}});
-  if (!options.ok()) return options;
-  options = check_json(given, suite ? "{\"steps\":" : "{\"name\":");
-  if (!options.ok()) return options;
+               "bench takes one of CONFIG, --shape and --suite; see qkv bench --help"}}));
+  RETURN_IF_ERROR(check_json(given, suite ? "{\"steps\":" : "{\"name\":"));
   ProgressLine progress(stderr);
   const auto tell = [&](const std::string& what) { progress.show(what); };
   if (suite) {
@@ -193,26 +355,24 @@ absl::Status run_bench(const std::string& config, const GivenOptions& given) {
     return json.ok() ? write_json(given, *json) : json.status();
   }
   if (!precision.empty()) overrides.push_back(absl::StrCat("train.precision=", precision));
-  const absl::StatusOr<Workload> workload =
-      shape.empty() ? workload_of_config(config, overrides) : workload_of_shape(shape, overrides);
-  if (!workload.ok()) return workload.status();
+  ASSIGN_OR_RETURN(const Workload workload, shape.empty() ? workload_of_config(config, overrides)
+                                                          : workload_of_shape(shape, overrides));
   if (generation) {
-    if (workload->dataset->shape().is_image()) {
+    if (workload.dataset->shape().is_image()) {
       return absl::InvalidArgumentError(
           "--generation: the model classifies images; it writes no text");
     }
     tell("generating, with and without the key/value cache");
-    const GenerationSpeed speed = measure_generation(workload->config, *workload->dataset);
+    const GenerationSpeed speed = measure_generation(workload.config, *workload.dataset);
     progress.clear();
-    return show_or_write(given, generation_text(*workload, speed),
-                         generation_json(*workload, speed));
+    return show_or_write(given, generation_text(workload, speed), generation_json(workload, speed));
   }
-  if (absl::Status s = check_fits(*workload); !s.ok()) return s;
+  RETURN_IF_ERROR(check_fits(workload));
   const absl::StatusOr<StepMeasurement> measured =
-      measure_steps(workload->config, *workload->dataset, steps.value_or(kDefaultSteps), tell);
+      measure_steps(workload.config, *workload.dataset, steps.value_or(kDefaultSteps), tell);
   progress.clear();
   if (!measured.ok()) return measured.status();
-  return show_or_write(given, steps_text(*workload, *measured), steps_json(*workload, *measured));
+  return show_or_write(given, steps_text(workload, *measured), steps_json(workload, *measured));
 }
 
 }  // namespace

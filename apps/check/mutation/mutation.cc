@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -69,7 +68,6 @@ class Planter final : public FormulaTracer {
   const Mutant& mutant_;
 };
 
-// A mutant, and the examples that run its place.
 struct Candidate {
   Mutant mutant;
   std::vector<const OpExample*> examples;

@@ -56,8 +56,7 @@ Tensor written_over(Op& scatter, const Tensor& x) {
   }
   std::vector<double> lost(size);
   for (size_t i = 0; i < size; ++i) {
-    lost[i] =
-        std::count(place.begin() + static_cast<std::ptrdiff_t>(i) + 1, place.end(), place[i]) > 0;
+    lost[i] = std::count(place.begin() + i + 1, place.end(), place[i]) > 0;
   }
   return Tensor(Array::of(x.shape(), DType::boolean, lost));
 }
@@ -160,7 +159,7 @@ constexpr GradientMistake kGradientMistakes[] = {
        const Numbers values = numbers_of(dx[i]);
        const auto largest = std::ranges::max_element(values, {}, float128::abs);
        std::vector<double> factors(values.size(), 1.0);
-       factors[static_cast<size_t>(largest - values.begin())] = 1.001;
+       factors[largest - values.begin()] = 1.001;
        dx[i] = dx[i] * Tensor(Array::of(dx[i].shape(), dx[i].dtype(), factors));
      }},
 };

@@ -351,8 +351,8 @@ std::optional<std::vector<Tensor>> inputs_in(DType dtype, const OpExample& examp
   const std::vector<Tensor> rounded = make_inputs(example, dtype, RandomStream(seed));
   for (size_t k = wide.size(); k > 0; --k) {
     if (!is_floating(wide[k - 1].dtype())) continue;
-    std::vector<Tensor> inputs(rounded.begin(), rounded.begin() + static_cast<std::ptrdiff_t>(k));
-    inputs.insert(inputs.end(), wide.begin() + static_cast<std::ptrdiff_t>(k), wide.end());
+    std::vector<Tensor> inputs(rounded.begin(), rounded.begin() + k);
+    inputs.insert(inputs.end(), wide.begin() + k, wide.end());
     try {
       const NoGrad no_grad;
       example.f(inputs);

@@ -69,11 +69,11 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
       .makes_page = !page.empty(),
       .language = given.value<Language>("lang"),
       .tell = [&](const std::string& what) { progress.show("checking " + what); }};
-  if (absl::Status status = check_options(request, given); !status.ok()) return status;
+  RETURN_IF_ERROR(check_options(request, given));
   const OutputFile files[] = {{"sweep", sweep, "step,forward_error,"},
                               {"json", json_file(given), "{\n \"format\": \"qkv gradcheck\""},
                               {"out", file_named(page), kBeginningOfPage}};
-  if (absl::Status status = check_outputs(files); !status.ok()) return status;
+  RETURN_IF_ERROR(check_outputs(files));
   const auto check = given.has("mutate")            ? plant_mistakes
                      : !sweep.empty()               ? sweep_steps
                      : precision != Precision::kF64 ? check_precision
@@ -83,12 +83,12 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
   if (!outcome.ok()) return outcome.status();
   if (!prints_json(given) && !prints_page) show_table(outcome->text);
   if (!sweep.empty()) {
-    if (absl::Status s = write_file_atomically(sweep, outcome->csv); !s.ok()) return s;
+    RETURN_IF_ERROR(write_file_atomically(sweep, outcome->csv));
     const auto steps = std::ranges::count(outcome->csv, '\n') - 1;  // besides the heading
     show(absl::StrCat("wrote ", steps, " steps to ", printable(sweep), "\n"));
   }
-  if (absl::Status s = write_json(given, outcome->json); !s.ok()) return s;
-  if (absl::Status s = write_output(page, outcome->page); !s.ok()) return s;
+  RETURN_IF_ERROR(write_json(given, outcome->json));
+  RETURN_IF_ERROR(write_output(page, outcome->page));
   return outcome->verdict;
 }
 

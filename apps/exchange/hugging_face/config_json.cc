@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/exchange/hugging_face/folder.h"
 #include "data/text/tokenizer_json.h"
+#include "framework/core/status.h"
 #include "framework/core/text/mistakes.h"
 #include "framework/io/json_mistake.h"
 
@@ -30,7 +31,6 @@ struct Size {
   int64_t if_missing;
 };
 
-// The names of one kind.
 struct Names {
   const char* model_type;
   const char* architecture;
@@ -83,7 +83,6 @@ const Names& names_of_kind(HuggingFaceKind kind) {
   return kind == HuggingFaceKind::kVit ? vit : bert;
 }
 
-// Reads keys one by one, and keeps their mistakes.
 class Reader {
  public:
   Reader(const json& object, const std::string& source) : object_(object), source_(source) {}
@@ -232,8 +231,8 @@ absl::StatusOr<HuggingFaceConfig> parse_hugging_face_config(std::string_view tex
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
     const std::string mistake = json_mistake(text);
-    return absl::InvalidArgumentError(absl::StrCat(
-        source, mistake.empty() ? ": is not a JSON object" : ": is not JSON: ", mistake));
+    return invalid_argument(
+        source, mistake.empty() ? ": is not a JSON object" : ": is not JSON: ", mistake);
   }
   Reader reader(object, source);
   HuggingFaceConfig config;
@@ -241,9 +240,8 @@ absl::StatusOr<HuggingFaceConfig> parse_hugging_face_config(std::string_view tex
   if (type && *type == "vit") {
     config.kind = HuggingFaceKind::kVit;
   } else if (!type || *type != "gpt2") {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": \"model_type\" is ",
-                                                   type ? shown(*type) : "missing",
-                                                   "; qkv reads \"gpt2\" and \"vit\""));
+    return invalid_argument(source, ": \"model_type\" is ", type ? shown(*type) : "missing",
+                            "; qkv reads \"gpt2\" and \"vit\"");
   }
   const Names& names = names_of_kind(config.kind);
   for (const auto& [name, here, if_missing] : names.model) {

@@ -7,6 +7,7 @@
 #include "apps/exchange/hugging_face/folder.h"
 #include "data/tasks/tasks.h"
 #include "data/text/tokenizer_json.h"
+#include "framework/core/status.h"
 #include "framework/io/safetensors.h"
 #include "train/config/config_fields.h"
 #include "train/folder/experiment.h"
@@ -82,8 +83,7 @@ absl::StatusOr<HuggingFaceKind> find_kind(const Config& config, const DataShape&
         absl::StrCat(need.key, " is ", value, ", where ", need.values.front(), " would do"));
   }
   if (!in_the_way.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("Hugging Face has no such model: ", absl::StrJoin(in_the_way, "; ")));
+    return failed_precondition("Hugging Face has no such model: ", absl::StrJoin(in_the_way, "; "));
   }
   if (form_of(config.model.kind) == DataForm::kSequence) return HuggingFaceKind::kGpt2;
   return data.is_image() ? HuggingFaceKind::kVit : HuggingFaceKind::kMegatronBert;
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<std::string>> make_hugging_face(const LoadedRun& run,
   const Vocabulary& vocabulary = checkpoint.vocabulary;
   const absl::StatusOr<HuggingFaceKind> kind = find_kind(config, data);
   if (!kind.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(run.path, ": ", kind.status().message()));
+    return failed_precondition(run.path, ": ", kind.status().message());
   }
   if (const absl::StatusOr<Model> model = run.model(); !model.ok()) return model.status();
   const absl::StatusOr<std::string> weights =

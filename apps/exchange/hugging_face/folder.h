@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "data/text/vocabulary.h"
+#include "framework/core/status.h"
 #include "framework/io/safetensors.h"
 #include "train/config/train_options.h"
 #include "train/folder/loaded_run.h"

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/exchange/hugging_face/folder.h"
 #include "data/text/tokenizer_json.h"
+#include "framework/core/status.h"
 #include "framework/core/text/utf8.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
@@ -28,16 +29,16 @@ bool has(const std::string& folder, const char* name) {
 // Each token must have a row of the embedding.
 absl::StatusOr<Vocabulary> vocabulary_of(const std::string& folder, int64_t rows) {
   if (!has(folder, "tokenizer.json")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder, ": holds no tokenizer.json, which says what its ", rows,
-                     " tokens are; in Python, from transformers import AutoTokenizer, and "
-                     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"));
+    return failed_precondition(
+        folder, ": holds no tokenizer.json, which says what its ", rows,
+        " tokens are; in Python, from transformers import AutoTokenizer, and "
+        "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
   }
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
   absl::StatusOr<Vocabulary> vocabulary = read_tokenizer(path);
   if (!vocabulary.ok() || vocabulary->size() <= rows) return vocabulary;
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": has ", vocabulary->size(), " tokens, but \"vocab_size\" of config.json is ", rows));
+  return invalid_argument(path, ": has ", vocabulary->size(),
+                          " tokens, but \"vocab_size\" of config.json is ", rows);
 }
 
 // Names of classes may be of several words, or twice there, as those of a vocabulary may not.
@@ -61,20 +62,18 @@ std::string weights_of(const std::string& folder) {
 // The files that an index names, beside it; or the file itself, which is none.
 absl::StatusOr<std::set<std::string>> files_of(const std::string& path) {
   if (!absl::EndsWith(path, ".json")) return std::set<std::string>{path};
-  const absl::StatusOr<std::string> text = read_regular_file(path, kMostBytes);
-  if (!text.ok()) return text.status();
-  const auto index = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  ASSIGN_OR_RETURN(const std::string text, read_regular_file(path, kMostBytes));
+  const auto index = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto map = index.is_object() ? index.find("weight_map") : index.end();
   if (map == index.end() || !map->is_object()) {
-    return absl::DataLossError(absl::StrCat(path, ": is not a JSON object with a weight_map"));
+    return data_loss(path, ": is not a JSON object with a weight_map");
   }
   std::set<std::string> files;
   for (const auto& [tensor, file] : map->items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (name.empty() || name.find('/') != std::string::npos) {
-      return absl::DataLossError(absl::StrCat(path, ": the file of \"", printable(tensor), "\" is ",
-                                              shown(file),
-                                              ", which is not the name of a file beside it"));
+      return data_loss(path, ": the file of \"", printable(tensor), "\" is ", shown(file),
+                       ", which is not the name of a file beside it");
     }
     files.insert(std::filesystem::path(path).replace_filename(name));
   }
@@ -84,12 +83,11 @@ absl::StatusOr<std::set<std::string>> files_of(const std::string& path) {
 // Those that the model has.
 absl::StatusOr<std::vector<NamedArray>> read_weights(
     const std::string& path, const std::vector<HuggingFaceTensor>& tensors) {
-  const absl::StatusOr<std::set<std::string>> files = files_of(path);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const std::set<std::string> files, files_of(path));
   std::set<std::string> names;
   for (const HuggingFaceTensor& tensor : tensors) names.merge(names_of(tensor));
   std::vector<NamedArray> arrays;
-  for (const std::string& file : *files) {
+  for (const std::string& file : files) {
     absl::StatusOr<TensorFile> read = read_safetensors(
         file, [&](const TensorEntry& entry) { return names.contains(entry.name); });
     if (!read.ok()) return read.status();
@@ -127,13 +125,12 @@ void drop_rows(Checkpoint& checkpoint, const TellNote& tell) {
 }
 
 absl::Status write_run(const std::string& run, const Checkpoint& checkpoint) {
-  const absl::StatusOr<RunFolder> folder = RunFolder::create(run, checkpoint.config);
-  if (!folder.ok()) return folder.status();
+  ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::create(run, checkpoint.config));
   absl::Status status;
   if (!checkpoint.data.is_image()) {
-    status = write_file_atomically(folder->tokenizer(), any_tokenizer_json(checkpoint.vocabulary));
+    status = write_file_atomically(folder.tokenizer(), any_tokenizer_json(checkpoint.vocabulary));
   }
-  for (const std::string& path : {folder->last_checkpoint(), folder->best_checkpoint()}) {
+  for (const std::string& path : {folder.last_checkpoint(), folder.best_checkpoint()}) {
     if (status.ok()) status = save_checkpoint(path, checkpoint);
   }
   return status;
@@ -144,35 +141,31 @@ absl::Status write_run(const std::string& run, const Checkpoint& checkpoint) {
 absl::Status import_hugging_face(const std::string& folder, const std::string& run,
                                  const TellNote& tell) {
   const std::string config_path = absl::StrCat(folder, "/config.json");
-  const absl::StatusOr<std::string> text = read_regular_file(config_path, kMostBytes);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<HuggingFaceConfig> there = parse_hugging_face_config(*text, config_path);
-  if (!there.ok()) return there.status();
-  const bool is_decoder = there->kind == HuggingFaceKind::kGpt2;
-  absl::StatusOr<Vocabulary> vocabulary = is_decoder
-                                              ? vocabulary_of(folder, there->data.vocabulary_size)
-                                              : vocabulary_of(there->class_names);
-  if (!vocabulary.ok()) return vocabulary.status();
+  ASSIGN_OR_RETURN(const std::string text, read_regular_file(config_path, kMostBytes));
+  ASSIGN_OR_RETURN(const HuggingFaceConfig there, parse_hugging_face_config(text, config_path));
+  const bool is_decoder = there.kind == HuggingFaceKind::kGpt2;
+  ASSIGN_OR_RETURN(Vocabulary vocabulary, is_decoder
+                                              ? vocabulary_of(folder, there.data.vocabulary_size)
+                                              : vocabulary_of(there.class_names));
   const std::string path = weights_of(folder);
   const std::vector<HuggingFaceTensor> tensors =
-      hugging_face_tensors(there->kind, there->model, there->data);
-  const absl::StatusOr<std::vector<NamedArray>> weights = read_weights(path, tensors);
-  if (!weights.ok()) return weights.status();
-  absl::StatusOr<std::vector<NamedArray>> arrays = from_hugging_face(tensors, *weights);
+      hugging_face_tensors(there.kind, there.model, there.data);
+  ASSIGN_OR_RETURN(const std::vector<NamedArray> weights, read_weights(path, tensors));
+  absl::StatusOr<std::vector<NamedArray>> arrays = from_hugging_face(tensors, weights);
   if (!arrays.ok()) {
-    return absl::DataLossError(absl::StrCat(path, ": ", arrays.status().message()));
+    return data_loss(path, ": ", arrays.status().message());
   }
   Checkpoint checkpoint;
-  checkpoint.vocabulary = *std::move(vocabulary);
-  checkpoint.class_names = there->class_names;
+  checkpoint.vocabulary = std::move(vocabulary);
+  checkpoint.class_names = there.class_names;
   checkpoint.imported_from = path;
-  checkpoint.data = there->data;
+  checkpoint.data = there.data;
   Config& config = checkpoint.config;
   config.name = std::filesystem::path(run + "/").parent_path().filename();
-  config.model = there->model;
+  config.model = there.model;
   config.data.task = is_decoder ? "text" : "idx";
   if (is_decoder) {
-    config.data.length = there->data.max_length;
+    config.data.length = there.data.max_length;
     config.data.tokens = TokenKind::kTokenizer;
     config.data.tokenizer = absl::StrCat(run, "/tokenizer.json");
   }

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "apps/exchange/listeners/tensorboard/event_record.h"
+#include "framework/core/status.h"
 #include "framework/io/files.h"
 #include "train/watch/run_listener.h"
 
@@ -57,9 +58,8 @@ class EventFile final : public RunListener {
   // Readers take the new file after those that are in the folder; and of these they drop the steps
   // from the first one on.
   absl::Status begin(const std::string& folder, int64_t first_step) override {
-    absl::StatusOr<AppendFile> file = AppendFile::open(fs::path(folder) / name_of_next(folder));
-    if (!file.ok()) return file.status();
-    file_.emplace(*std::move(file));
+    ASSIGN_OR_RETURN(AppendFile file, AppendFile::open(fs::path(folder) / name_of_next(folder)));
+    file_.emplace(std::move(file));
     const double time = now();
     return file_->append_bytes(
         absl::StrCat(tf_record(version_event(time)), tf_record(start_event(time, first_step))));

@@ -25,10 +25,9 @@ absl::Status run_export(const std::string& name, const GivenOptions& given) {
     options.push_back(absl::StrCat("--", format.option, " ", format.value));
     if (given.has(format.option)) chosen = &format;
   }
-  absl::Status status =
-      reject({{!chosen,
-               absl::StrCat("export needs ", absl::StrJoin(options, " or "), ", what to write")}});
-  if (!status.ok()) return status;
+  if (!chosen) {
+    return invalid_argument("export needs ", absl::StrJoin(options, " or "), ", what to write");
+  }
   const ExportFormat& format = *chosen;
   const std::string named = given.text(format.option);
   const std::vector<ExportedFile> files = format.files(named);
@@ -37,23 +36,18 @@ absl::Status run_export(const std::string& name, const GivenOptions& given) {
   std::error_code ignored;
   const bool new_folder =
       format.value == std::string_view("FOLDER") && !std::filesystem::exists(named, ignored);
-  if (!new_folder) status = check_outputs(outputs);
-  if (!status.ok()) return status;
-  const absl::StatusOr<LoadedRun> run = load_run(name);
-  if (!run.ok()) return run.status();
-  if (const std::string unknown = unknown_choice(run->checkpoint.config.model); !unknown.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(run->path, ": no format has words for ", unknown));
+  if (!new_folder) RETURN_IF_ERROR(check_outputs(outputs));
+  ASSIGN_OR_RETURN(const LoadedRun run, load_run(name));
+  if (const std::string unknown = unknown_choice(run.checkpoint.config.model); !unknown.empty()) {
+    return failed_precondition(run.path, ": no format has words for ", unknown);
   }
-  const absl::StatusOr<std::vector<std::string>> made = format.make(*run, named);
-  if (!made.ok()) return made.status();
-  if (new_folder) status = make_folder(named);
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(const std::vector<std::string> made, format.make(run, named));
+  if (new_folder) RETURN_IF_ERROR(make_folder(named));
   std::vector<FileToWrite> written;
   for (size_t i = 0; i < files.size(); ++i) {
-    if (!(*made)[i].empty()) written.push_back({files[i].path, (*made)[i]});
+    if (!made[i].empty()) written.push_back({files[i].path, made[i]});
   }
-  status = write_files_together(written);
+  absl::Status status = write_files_together(written);
   if (!status.ok() && new_folder) std::filesystem::remove(named, ignored);
   if (!status.ok()) return status;
   for (const FileToWrite& file : written) {

@@ -5,18 +5,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "cli/kit.h"
 #include "data/file.h"
 #include "data/images/image_files.h"
 #include "data/tasks/tasks.h"
-#include "framework/core/text/names.h"
 #include "framework/graph/modes.h"
 #include "framework/ops/ops.h"
 #include "train/folder/loaded_run.h"
@@ -34,7 +29,6 @@ inline constexpr Named<PredictionFormat> kNames<PredictionFormat>[] = {
 
 namespace {
 
-// A model's answer to one question of a file.
 struct Prediction {
   std::string question;            // or text, or file of an image
   const char* asked = "question";  // which of these it is: "text", "file"
@@ -59,7 +53,7 @@ absl::Status classify(const LoadedRun& run, const Model& model, const Array& inp
       softmax(model.next_logits(input, Array(), nullptr)).to_vector();
   const auto most = std::ranges::max_element(shares);
   if (!std::isfinite(*most)) return absl::DataLossError("the logits are not all finite numbers");
-  prediction.answer = run.checkpoint.answers()[static_cast<size_t>(most - shares.begin())];
+  prediction.answer = run.checkpoint.answers()[most - shares.begin()];
   prediction.is_class = true;
   prediction.probability = *most;
   return absl::OkStatus();
@@ -84,7 +78,6 @@ std::string prediction_line(const Prediction& p, PredictionFormat format) {
   return json_line(object);
 }
 
-// The line of a question without an answer.
 std::string unanswered_line(const Prediction& p, const absl::Status& why, PredictionFormat format) {
   if (format != PredictionFormat::kJsonLines) return "";
   nlohmann::ordered_json object;
@@ -103,30 +96,24 @@ absl::StatusOr<std::string> write_answer(const LoadedRun& run, const Model& mode
                                          const TaskKind& task, const Tokens& prompt) {
   constexpr int64_t kLongestAnswer = 1024;
   const Vocabulary& vocabulary = run.checkpoint.vocabulary;
-  absl::StatusOr<Tokens> answer = most_likely_answer(run, model, prompt, kLongestAnswer);
-  if (!answer.ok()) return answer.status();
-  const auto last = static_cast<size_t>(answer->back());
-  if (vocabulary.texts()[last] == task.last_token) answer->pop_back();
-  return vocabulary.decode(*answer);
+  ASSIGN_OR_RETURN(Tokens answer, most_likely_answer(run, model, prompt, kLongestAnswer));
+  const auto last = static_cast<size_t>(answer.back());
+  if (vocabulary.texts()[last] == task.last_token) answer.pop_back();
+  return vocabulary.decode(answer);
 }
 
 absl::StatusOr<Prediction> predict(const LoadedRun& run, const Model& model, const TaskKind& task,
                                    const Record& record) {
-  const absl::StatusOr<Prompt> prompt = read_prompt(run, "the question", record.question);
-  if (!prompt.ok()) return prompt.status();
-  const Tokens& tokens = prompt->tokens;
-  absl::Status status = check_length("the question", std::ssize(tokens), run.longest_prompt());
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(const Prompt prompt, read_prompt(run, "the question", record.question));
+  const Tokens& tokens = prompt.tokens;
+  RETURN_IF_ERROR(check_length("the question", std::ssize(tokens), run.longest_prompt()));
   Prediction prediction = {
       .question = record.question, .expected = record.answer, .line = record.line};
   if (form_of(run.checkpoint.config.model.kind) == DataForm::kClass) {
     prediction.asked = "text";
-    status = classify(run, model, Array::of({1, std::ssize(tokens)}, tokens), prediction);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(classify(run, model, Array::of({1, std::ssize(tokens)}, tokens), prediction));
   } else {
-    absl::StatusOr<std::string> answer = write_answer(run, model, task, tokens);
-    if (!answer.ok()) return answer.status();
-    prediction.answer = *std::move(answer);
+    ASSIGN_OR_RETURN(prediction.answer, write_answer(run, model, task, tokens));
   }
   return prediction;
 }
@@ -173,24 +160,29 @@ Array pixels_of(const std::string& bytes, const DataShape& shape) {
   return pixels;
 }
 
+// Returns false when nobody reads any more.
+bool print_line(const std::string& line) {
+  print(line + "\n");
+  std::fflush(stdout);
+  return std::ferror(stdout) == 0;
+}
+
 // Answers the questions that come out of `file` one after the other, as the run's task has them in
 // its files (data/records/records.h; `path` says the format), always with the most likely tokens.
 // A question without an answer gets an empty line, or a JSON object that says why, and is named in
-// the end with its place. `print` gets each line at once, and returns whether to continue.
+// the end with its place.
 absl::Status predict_file(const LoadedRun& run, const std::string& path, std::istream& file,
-                          PredictionFormat format,
-                          const std::function<bool(const std::string&)>& print) {
+                          PredictionFormat format) {
   const DataOptions& data = run.checkpoint.config.data;
   const TaskKind& task = *find_task(data.task);
   if (!task.records) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return invalid_argument(
         run.path,
         ": predict answers a run of the task \"pairs\" or \"classes\", or of images; this "
         "one has learned \"",
-        data.task, "\", which generate asks"));
+        data.task, "\", which generate asks");
   }
-  const absl::StatusOr<Model> model = run.model();
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(const Model model, run.model());
   RecordLayout layout = task.records->layout(data);
   layout.answer_needed = false;
   RecordReader reader(path, layout, [&]() -> std::optional<std::string> {
@@ -201,7 +193,7 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
   FileMistakes mistakes;
   while (std::optional<absl::StatusOr<Record>> record = reader.next()) {
     const absl::StatusOr<Prediction> prediction =
-        record->ok() ? predict(run, *model, task, **record) : record->status();
+        record->ok() ? predict(run, model, task, **record) : record->status();
     if (!prediction.ok() && !absl::IsInvalidArgument(prediction.status())) {
       return absl::Status(prediction.status().code(),
                           absl::StrCat(run.path, ": ", prediction.status().message()));
@@ -210,10 +202,10 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
     if (prediction.ok()) {
       line = prediction_line(*prediction, format);
     } else {
-      mistakes.add(path, reader.line(), std::string(prediction.status().message()));
+      mistakes.add(path, reader.line(), prediction.status().message());
       line = unanswered_line({.question = "", .line = reader.line()}, prediction.status(), format);
     }
-    if (!print(line + "\n")) return absl::OkStatus();
+    if (!print_line(line)) return absl::OkStatus();
   }
   if (file.bad()) return absl::InternalError(absl::StrCat("cannot read ", path));
   return mistakes.status();
@@ -222,14 +214,10 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
 // Predicts the classes of PNG and JPEG files with a run that has learned from images, in the layout
 // that its model reads. A folder stands for the files in it and in its folders. Where the folder of
 // an image has the name of a class, that one is expected. An image without an answer gets an empty
-// line, or a JSON object that says why, and is named in the end. `print` gets each line at once,
-// and returns whether to continue.
+// line, or a JSON object that says why, and is named in the end.
 absl::Status predict_images(const LoadedRun& run, const std::vector<std::string>& paths,
-                            PredictionFormat format,
-                            const std::function<bool(const std::string&)>& print,
-                            const TellNote& tell) {
-  const absl::StatusOr<Model> model = run.model();
-  if (!model.ok()) return model.status();
+                            PredictionFormat format) {
+  ASSIGN_OR_RETURN(const Model model, run.model());
   const DataShape& shape = run.checkpoint.data;
   const ImageLayout layout = {shape.channels, shape.height, shape.width,
                               run.checkpoint.config.data.fit};
@@ -238,7 +226,7 @@ absl::Status predict_images(const LoadedRun& run, const std::vector<std::string>
     std::set<std::filesystem::path> seen;
     add_files(path, seen, files, no_images);
   }
-  if (!no_images.empty()) tell(note_on_no_images(no_images));
+  if (!no_images.empty()) say_note(note_on_no_images(no_images));
   FileMistakes mistakes;
   for (const std::string& file : files) {
     Prediction prediction = {.question = file,
@@ -247,16 +235,16 @@ absl::Status predict_images(const LoadedRun& run, const std::vector<std::string>
     const absl::StatusOr<std::string> bytes = read_image(file, layout);
     std::string line;
     if (bytes.ok()) {
-      absl::Status status = classify(run, *model, pixels_of(*bytes, shape), prediction);
+      absl::Status status = classify(run, model, pixels_of(*bytes, shape), prediction);
       if (!status.ok()) {
         return absl::Status(status.code(), absl::StrCat(run.path, ": ", status.message()));
       }
       line = prediction_line(prediction, format);
     } else {
-      mistakes.add(file, 0, std::string(bytes.status().message()));
+      mistakes.add(file, 0, bytes.status().message());
       line = unanswered_line(prediction, bytes.status(), format);
     }
-    if (!print(line + "\n")) return absl::OkStatus();
+    if (!print_line(line)) return absl::OkStatus();
   }
   return mistakes.status();
 }
@@ -267,28 +255,22 @@ void add_predict_options(OptionList& options) {
   options.one_of("format", names_of<PredictionFormat>);
 }
 
-bool print_line(const std::string& line) {
-  print(line);
-  std::fflush(stdout);
-  return std::ferror(stdout) == 0;
-}
-
 absl::Status predict_questions(const LoadedRun& run, const std::vector<std::string>& paths,
                                PredictionFormat format) {
   if (paths.size() > 1) {
     return absl::InvalidArgumentError("predict answers the questions of one file at a time");
   }
   const std::string& path = paths.front();
-  if (path == "-") return predict_file(run, "standard input", std::cin, format, print_line);
+  if (path == "-") return predict_file(run, "standard input", std::cin, format);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder; predict reads a file"));
+    return invalid_argument(path, " is a folder; predict reads a file");
   }
   std::ifstream opened(path);
   if (!opened) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+    return not_found("cannot read ", path, ": ", std::strerror(errno));
   }
-  return predict_file(run, path, opened, format, print_line);
+  return predict_file(run, path, opened, format);
 }
 
 // "-" stands for the paths that standard input has, a line each.
@@ -305,12 +287,11 @@ std::vector<std::string> paths_of(const std::vector<std::string>& arguments) {
 
 absl::Status run_predict(const std::string& name, const GivenOptions& given) {
   const auto format = given.value<PredictionFormat>("format");
-  const absl::StatusOr<LoadedRun> run = load_run(name);
-  if (!run.ok()) return run.status();
+  ASSIGN_OR_RETURN(const LoadedRun run, load_run(name));
   std::vector<std::string> files = given.arguments();
   files.erase(files.begin());
-  if (!run->checkpoint.data.is_image()) return predict_questions(*run, files, format);
-  return predict_images(*run, paths_of(files), format, print_line, say_note);
+  if (!run.checkpoint.data.is_image()) return predict_questions(run, files, format);
+  return predict_images(run, paths_of(files), format);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ bool can_be_shared(const Foreign& numbers, const Shape& shape) {
   }
   int64_t stride = bytes;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    if (shape[axis] > 1 && numbers.strides[static_cast<size_t>(axis)] != stride) return false;
+    if (shape[axis] > 1 && numbers.strides[axis] != stride) return false;
     stride *= shape[axis];
   }
   const auto is_sound = [](std::byte b) { return b <= std::byte{1}; };

@@ -52,7 +52,7 @@ struct type_caster<qkv::Shape> {
   static handle cast(const qkv::Shape& shape, return_value_policy, handle) {
     tuple sizes(static_cast<size_t>(shape.rank()));
     for (int axis = 0; axis < shape.rank(); ++axis) {
-      sizes[static_cast<size_t>(axis)] = int_(shape[axis]);
+      sizes[axis] = int_(shape[axis]);
     }
     return sizes.release();
   }

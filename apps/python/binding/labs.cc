@@ -12,10 +12,9 @@
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
-#include "apps/report/figure.h"
 #include "apps/report/report.h"
-#include "apps/report/writers/figure_html.h"
 #include "apps/report/writers/page_files.h"
+#include "apps/report/writers/page_frame.h"
 #include "framework/core/text/terminal.h"
 #include "framework/io/files.h"
 

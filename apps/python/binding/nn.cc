@@ -74,7 +74,6 @@ FeedForward feed_forward_layer(Initializer& init, int64_t d_model, int64_t d_ff,
                       : Linear()};
 }
 
-// A model of a config's [model] and [attention], as train makes it.
 Model model_of(const py::dict& config, int64_t vocabulary_size, int64_t max_length,
                int64_t source_length, int64_t classes, int64_t channels, int64_t height,
                int64_t width) {

@@ -8,7 +8,6 @@
 #include "framework/graph/recorder.h"
 #include "framework/ops/support/op_examples.h"
 
-// The ops that ran, and the examples that prove the ops.
 namespace qkv::python {
 namespace {
 

@@ -5,10 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "framework/core/error.h"
+#include "framework/core/status.h"
 #include "framework/core/text/mistakes.h"
 
 // An "error: …" of the command line is an Error here, with the same text.
@@ -43,9 +44,19 @@ inline pybind11::str text_in_python(const std::string& text) {
 }
 
 // A page as a notebook shows it: in a frame of its own, which keeps its style and its script apart.
-// The page is in the text.
-std::string framed(const std::string& page, int height);
+// The page is in the text. `more`: attributes after a space.
+inline std::string framed(const std::string& page, int height, const char* more = "") {
+  return absl::StrCat(
+      "<iframe title=\"qkv\" style=\"box-sizing: border-box; width: 100%; height: ", height,
+      "px; border: 1px solid #8888\"", more, " srcdoc=\"",
+      absl::StrReplaceAll(page, {{"&", "&amp;"}, {"\"", "&quot;"}}), "\"></iframe>");
+}
 // As high as the page is.
-std::string framed_whole(const std::string& page);
+inline std::string framed_whole(const std::string& page) {
+  constexpr int kAtFirst = 480;
+  return framed(page, kAtFirst,
+                " onload=\"this.style.height = "
+                "this.contentDocument.documentElement.scrollHeight + 4 + 'px'\"");
+}
 
 }  // namespace qkv::python

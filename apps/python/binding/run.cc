@@ -41,7 +41,7 @@ py::dict metrics_of(const Run& run) {
   py::array_t<int64_t> steps(count);
   columns["step"] = steps;
   for (py::ssize_t i = 0; i < count; ++i) {
-    const Metrics& line = lines[static_cast<size_t>(i)];
+    const Metrics& line = lines[i];
     steps.mutable_at(i) = line.step;
     for (const auto& [name, number] : metrics_numbers(line)) {
       const py::str key(name);
@@ -94,8 +94,7 @@ py::object generate(const Run& run, const Prompts& prompts, std::optional<int64_
     if (samples == 1) {
       answers.append(written[i]);
     } else {
-      answers.append(std::vector(written.begin() + static_cast<std::ptrdiff_t>(i),
-                                 written.begin() + static_cast<std::ptrdiff_t>(i) + samples));
+      answers.append(std::vector(written.begin() + i, written.begin() + i + samples));
     }
   }
   return std::holds_alternative<std::string>(prompts) ? py::object(answers[0]) : answers;

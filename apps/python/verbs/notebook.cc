@@ -3,8 +3,6 @@
 namespace qkv {
 namespace {
 
-void add_notebook_options(OptionList& /*options*/) {}
-
 absl::Status answer_notebook() {
   return absl::FailedPreconditionError(
       "qkv notebook is started by the script ./qkv, in the folder of qkv's sources: ./qkv "
@@ -21,11 +19,9 @@ absl::StatusOr<std::string> more_on_notebook(const std::string& /*argument*/,
 }  // namespace
 
 Verb notebook_verb() {
-  return {{"notebook", "", "opens the lessons in Python as Jupyter notebooks"},
-          add_notebook_options,
-          /*run=*/nullptr,
-          more_on_notebook,
-          answer_notebook};
+  return {.title = {"notebook", "", "opens the lessons in Python as Jupyter notebooks"},
+          .more_help = more_on_notebook,
+          .answer = answer_notebook};
 }
 
 }  // namespace qkv

@@ -3,8 +3,6 @@
 namespace qkv {
 namespace {
 
-void add_python_options(OptionList& /*options*/) {}
-
 // The script ./qkv starts Python itself, before this program.
 absl::Status answer_python() {
   return absl::FailedPreconditionError(
@@ -22,11 +20,9 @@ absl::StatusOr<std::string> more_on_python(const std::string& /*argument*/,
 }  // namespace
 
 Verb python_verb() {
-  return {{"python", "[FILE]", "runs Python that can import qkv; no FILE: its prompt"},
-          add_python_options,
-          /*run=*/nullptr,
-          more_on_python,
-          answer_python};
+  return {.title = {"python", "[FILE]", "runs Python that can import qkv; no FILE: its prompt"},
+          .more_help = more_on_python,
+          .answer = answer_python};
 }
 
 }  // namespace qkv

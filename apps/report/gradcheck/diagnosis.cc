@@ -209,7 +209,7 @@ std::string common_index(const Shape& shape, const std::function<bool(int64_t)>&
     if (shape[axis] < 2) continue;
     std::vector<int64_t> indices(static_cast<size_t>(shape[axis]));
     for (int64_t i = 0; i < shape.size(); ++i) {
-      if (chosen(i)) ++indices[static_cast<size_t>(index_of(shape, i)[axis])];
+      if (chosen(i)) ++indices[index_of(shape, i)[axis]];
     }
     const auto used = std::ranges::count_if(indices, [](int64_t n) { return n > 0; });
     if (used != 1) continue;
@@ -222,7 +222,7 @@ std::string common_index(const Shape& shape, const std::function<bool(int64_t)>&
 // Entries of the Jacobian that are zero and should not be, all at outputs other than one index.
 std::string explain_broadcast(const InputReport& report, const NumericGradient& gradient) {
   if (!gradient.only_missing || report.shape.size() >= report.output_shape.size()) return "";
-  const auto right = [&](int64_t k) { return gradient.right[static_cast<size_t>(k)] != 0; };
+  const auto right = [&](int64_t k) { return gradient.right[k] != 0; };
   if (gradient.right.empty()) return "";
   const std::string index = common_index(report.output_shape, right);
   if (index.empty()) return "";

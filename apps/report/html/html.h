@@ -14,8 +14,7 @@ std::string element(const std::string& tag, const std::string& text, const std::
 // A link with that text.
 std::string link_to(const std::string& address, const std::string& text);
 
-// A table, in a box in which it can be moved where it is too wide. All cells are
-// HTML.
+// A table, in a box in which it can be moved where it is too wide. All cells are HTML.
 std::string table_of(const std::vector<std::string>& columns,
                      const std::vector<std::vector<std::string>>& rows);
 

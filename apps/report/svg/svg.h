@@ -10,7 +10,7 @@ namespace qkv {
 
 // An <svg> whose colours are those of the page's style: --ink, --soft, --line, --paper, --positive,
 // --negative, and --series-0 … --series-7. The names of series and parts are not in it: they are in
-// the legend of a figure (figure_html.h).
+// the legend of a figure (page_frame.h).
 std::string svg_of(const LineChart& chart, Language language);
 std::string svg_of(const HeatMap& map, Language language);
 std::string svg_of(const Bars& bars, Language language);

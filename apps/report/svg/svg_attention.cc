@@ -58,7 +58,7 @@ std::string svg_of(const Picture& picture, Language language) {
                 picture.title.in(language));
   for (int64_t row = 0; row < picture.rows; ++row) {
     for (int64_t column = 0; column < picture.columns; ++column) {
-      const double light = picture.pixels[static_cast<size_t>(row * picture.columns + column)];
+      const double light = picture.pixels[row * picture.columns + column];
       absl::StrAppendFormat(&svg,
                             "<path class=\"pixel\" style=\"--share: %.0f%%\" d=\"M%.1f "
                             "%.1fh%.1fv%.1fh-%.1fz\"/>\n",

@@ -22,7 +22,6 @@ double widest(const std::vector<Text>& names, int64_t count, Language language) 
   return widest;
 }
 
-// The pixels of a cell that has room for each of the numbers.
 double room_for_numbers(const HeatMap& map, double largest) {
   double longest = 0;
   for (const double x : map.numbers) {
@@ -101,7 +100,7 @@ class Map {
     std::string svg;
     if (row % row_step_ == 0) svg += text_at(left_ - kGap, y + cell_ / 2 + 4, "end", row_name);
     for (int64_t column = 0; column < map_.columns; ++column) {
-      const double number = map_.numbers[static_cast<size_t>(row * map_.columns + column)];
+      const double number = map_.numbers[row * map_.columns + column];
       const double x = left_ + cell_ * static_cast<double>(column);
       absl::StrAppendFormat(
           &svg, "<path %s d=\"M%.1f %.1fh%.1fv%.1fh-%.1fz\"><title>%s, %s: %s</title></path>\n",

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/statusor.h"
+#include "framework/core/status.h"
 #include "framework/core/text/names.h"
 
 namespace qkv {

@@ -30,7 +30,6 @@ void add(std::map<std::string, Text>& texts, const std::string& key, Text text) 
   fail(absl::StrCat("apps/*/texts: \"", key, "\" is there twice"));
 }
 
-// The texts in a table, and in the tables in it.
 void add_keyed(std::map<std::string, Text>& texts, const toml::table& table,
                const std::string& path) {
   for (const auto& [name, node] : table) {
@@ -46,7 +45,6 @@ void add_keyed(std::map<std::string, Text>& texts, const toml::table& table,
   }
 }
 
-// All that say() has.
 const std::map<std::string, Text>& dictionary() {
   static const auto kDictionary = [] {
     std::map<std::string, Text> texts = keyed_texts("report/");
@@ -65,6 +63,19 @@ const std::map<std::string, Text>& dictionary() {
 }
 
 }  // namespace
+
+absl::StatusOr<Language> find_language(const std::string& name) {
+  if (const auto language = value_of<Language>(name)) return *language;
+  return invalid_argument("--lang takes en or zh, not \"", name, "\"");
+}
+
+Text operator+(const Text& a, const Text& b) { return {a.en + b.en, a.zh + b.zh}; }
+
+Text filled_in(const Text& text, const std::string& name, const Text& value) {
+  const std::string place = absl::StrCat("{", name, "}");
+  return {absl::StrReplaceAll(text.en, {{place, value.en}}),
+          absl::StrReplaceAll(text.zh, {{place, value.zh}})};
+}
 
 const toml::table& text_file(const std::string& name) {
   const auto found = files().find(name);

@@ -5,10 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "apps/report/html/html.h"
 #include "apps/report/report.h"
-#include "apps/report/texts/texts.h"
-#include "apps/report/writers/figure_html.h"
 #include "apps/report/writers/notes.h"
 #include "apps/report/writers/page_frame.h"
 #include "apps/report/writers/section_html.h"
@@ -97,7 +94,6 @@ class NotePage {
   std::map<const Section*, Claim> shown_ = {};
 };
 
-// A list of all sections, or of the one of that name.
 std::string sections_of(const Report& report, Language language, const std::string& only = "") {
   std::string html = "<ul class=\"judged\">\n";
   for (const Section& section : report.sections) {

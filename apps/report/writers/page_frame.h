@@ -6,7 +6,7 @@
 
 #include "apps/report/figure.h"
 #include "apps/report/html/html.h"
-#include "apps/report/texts/text.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 
@@ -23,5 +23,12 @@ std::string titled_html(const Text& heading, const std::string& html);
 std::string paragraph_html(const Text& text, const std::string& kind = "");
 std::string folded_html(const Text& title, const std::string& html);
 std::string figures_html(const std::vector<Figure>& figures);
+
+// <figure>: its title, its drawing or its table, and what the colours in it mean.
+std::string figure_html(const Figure& figure, Language language);
+
+// A table: the cells are texts.
+std::string table_html(const std::vector<Text>& header, const std::vector<std::vector<Text>>& rows,
+                       Language language);
 
 }  // namespace qkv

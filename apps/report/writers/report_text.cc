@@ -55,7 +55,7 @@ std::string shade_of(double number, double largest) {
 
 std::string text_of(const HeatMap& map, Language language) {
   const auto at = [&map](int64_t row, int64_t column) {
-    return map.numbers[static_cast<size_t>(row * map.columns + column)];
+    return map.numbers[row * map.columns + column];
   };
   const bool in_numbers = map.columns <= kMostCells && map.rows <= 2 * kMostCells;
   for (int digits = kMostDigits; in_numbers && digits > 0; --digits) {

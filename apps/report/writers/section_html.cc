@@ -1,12 +1,8 @@
 #include "apps/report/writers/section_html.h"
 
-#include <map>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "apps/report/texts/texts.h"
-#include "apps/report/writers/figure_html.h"
 #include "apps/report/writers/notes.h"
 #include "apps/report/writers/page_files.h"
 #include "apps/report/writers/page_frame.h"
@@ -87,7 +83,6 @@ std::string slider_html(const std::string& section) {
   return absl::StrCat("<div class=\"slider\" data-slider=\"", found->second, "\"></div>\n");
 }
 
-// The part above the pictures.
 std::string head_html(const Section& section, bool beside_index, Language language) {
   std::string html = "<div class=\"claims\">\n";
   for (const Claim& claim : section.claims) {

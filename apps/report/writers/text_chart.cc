@@ -48,7 +48,6 @@ std::string in_colour(const std::string& text, size_t colour) {
                       "\x1b[0m");
 }
 
-// The cells of a drawing.
 class Canvas {
  public:
   Canvas(const LineChart& chart, const TextChartStyle& style)
@@ -69,14 +68,13 @@ class Canvas {
     std::vector<std::string> labels(static_cast<size_t>(style_.rows));
     for (const double tick : y_.ticks()) {
       const int64_t row = std::lround((1 - y_.place(tick)) * static_cast<double>(style_.rows - 1));
-      if (row > 1 && row < style_.rows - 2) labels[static_cast<size_t>(row)] = format_number(tick);
+      if (row > 1 && row < style_.rows - 2) labels[row] = format_number(tick);
     }
     labels.back() = format_number(y_.low());
     labels.front() = format_number(y_.high());
     std::string text;
     for (int64_t row = 0; row < style_.rows; ++row) {
-      absl::StrAppend(&text, absl::StrFormat("%10s │", labels[static_cast<size_t>(row)]),
-                      row_of_cells(row), "\n");
+      absl::StrAppend(&text, absl::StrFormat("%10s │", labels[row]), row_of_cells(row), "\n");
     }
     const std::string low = format_number(x_.low()), high = format_number(x_.high());
     const int64_t between = style_.columns - std::ssize(low) - std::ssize(high);
@@ -113,7 +111,7 @@ class Canvas {
 
   void put(size_t series, int64_t column, int64_t row, bool is_dot) {
     const int64_t across = is_dot ? kDotsAcross : 1, down = is_dot ? kDotsDown : 1;
-    Cell& cell = cells_[static_cast<size_t>(row / down * style_.columns + column / across)];
+    Cell& cell = cells_[row / down * style_.columns + column / across];
     cell.colour = chart_.series[series].colour.value_or(series);
     if (is_dot) {
       cell.dots |= bit_of_dot(column % across, row % down);
@@ -126,7 +124,7 @@ class Canvas {
     std::string text;
     int64_t spaces = 0;  // those at the end of a row are left out
     for (int64_t column = 0; column < style_.columns; ++column) {
-      const Cell& cell = cells_[static_cast<size_t>(row * style_.columns + column)];
+      const Cell& cell = cells_[row * style_.columns + column];
       if (!cell.mark && cell.dots == 0) {
         ++spaces;
         continue;

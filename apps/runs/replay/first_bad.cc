@@ -55,7 +55,7 @@ std::vector<std::optional<std::vector<int64_t>>> feeding(const StepEntry& entry,
   const Tensor y = entry.again(inputs);
   if (!y.requires_grad()) return result;
   std::vector<double> hot(static_cast<size_t>(y.size()), 0.0);
-  hot[static_cast<size_t>(element)] = 1;
+  hot[element] = 1;
   const Gradients gradients =
       backward(y, {.cotangent = Tensor(Array::of(y.shape(), y.dtype(), hot))});
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -70,7 +70,7 @@ BadOperand look_at(const StepOperand& operand, const std::optional<std::vector<i
   bad.feeding = std::ssize(*places);
   const std::vector<double> numbers = operand.tensor.to_vector();
   for (const int64_t place : *places) {
-    bad.fed.push_back({place, numbers[static_cast<size_t>(place)]});
+    bad.fed.push_back({place, numbers[place]});
   }
   const auto weight = [](const FedElement& each) {
     return std::isfinite(each.value) ? std::abs(each.value)
@@ -96,7 +96,7 @@ std::optional<double> in_f64(const StepEntry& entry, int64_t element) {
   try {
     const Tensor y = compute();
     if (y.dtype() != DType::f64) return std::nullopt;
-    return y.to_vector()[static_cast<size_t>(element)];
+    return y.to_vector()[element];
   } catch (const Error&) {  // an op that takes no f64 where it took bf16
     return std::nullopt;
   }
@@ -218,7 +218,7 @@ FirstBad find_first_bad(const StepRecording& recording) {
   const StepEntry& entry = recording.entries[bad.entry];
   const NotFinite numbers = not_finite_in(entry.output.array());
   bad.element = numbers.first;
-  bad.value = entry.output.to_vector()[static_cast<size_t>(bad.element)];
+  bad.value = entry.output.to_vector()[bad.element];
   bad.not_finite = numbers.count;
   const auto places = feeding(entry, bad.element);
   for (size_t i = 0; i < entry.operands.size(); ++i) {

@@ -131,7 +131,7 @@ absl::StatusOr<ReplayStart> begin_replay(const std::string& run, std::optional<i
   } else {
     candidates = checkpoints_of(run);
     if (!fs::is_regular_file(fs::path(run) / "config.toml", ignored)) {
-      return absl::NotFoundError(absl::StrCat(run, " holds no run: it has no config.toml"));
+      return not_found(run, " holds no run: it has no config.toml");
     }
   }
   const LoadedRun found = choose(candidates, step, start.notes, start.is_damaged);
@@ -141,19 +141,17 @@ absl::StatusOr<ReplayStart> begin_replay(const std::string& run, std::optional<i
                                            : absl::DataLossError(why);
   }
   if (found.path.empty() && !step) {
-    return candidates.empty() ? absl::NotFoundError(absl::StrCat(run, " holds no checkpoint yet"))
-                              : absl::DataLossError(absl::StrCat(
-                                    run, ": no checkpoint can be read: ", start.notes.front()));
+    return candidates.empty()
+               ? not_found(run, " holds no checkpoint yet")
+               : data_loss(run, ": no checkpoint can be read: ", start.notes.front());
   }
-  absl::StatusOr<Config> config = is_folder
+  ASSIGN_OR_RETURN(Config config, is_folder
                                       ? load_saved_config((fs::path(run) / "config.toml").string())
-                                      : found.checkpoint.config;
-  if (!config.ok()) return config.status();
-  start.config = *std::move(config);
+                                      : found.checkpoint.config);
+  start.config = std::move(config);
   kernels::set_num_threads(static_cast<int>(start.config.train.threads));
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(start.config);
-  if (!dataset.ok()) return dataset.status();
-  start.dataset = *std::move(dataset);
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, make_dataset(start.config));
+  start.dataset = std::move(dataset);
   if (is_folder) {
     absl::StatusOr<std::vector<Metrics>> lines =
         read_metrics((fs::path(run) / "metrics.jsonl").string());
@@ -162,14 +160,12 @@ absl::StatusOr<ReplayStart> begin_replay(const std::string& run, std::optional<i
   }
   start.trainer = std::make_unique<Trainer>(start.config, *start.dataset);
   if (found.path.empty()) {
-    const absl::StatusOr<FirstWeights> first = find_first_weights(start.config, *start.dataset);
-    if (!first.ok()) return first.status();
-    start.trainer->begin_with(*first);
+    ASSIGN_OR_RETURN(const FirstWeights first, find_first_weights(start.config, *start.dataset));
+    start.trainer->begin_with(first);
     return start;
   }
-  absl::Status set = set_trainer(*start.trainer, found, is_folder ? run : found.path, start.config,
-                                 *start.dataset, CheckpointNumbers::kAny);
-  if (!set.ok()) return set;
+  RETURN_IF_ERROR(set_trainer(*start.trainer, found, is_folder ? run : found.path, start.config,
+                              *start.dataset, CheckpointNumbers::kAny));
   start.checkpoint = found.path;
   const RunState& state = found.checkpoint.state;
   start.has_ended = has_ended(start.config.train, state) && !state.unwritten;
@@ -256,13 +252,12 @@ absl::StatusOr<Reached> repeat_steps(ReplayStart& start, std::optional<int64_t> 
     const bool is_good = result.ok() && trainer.first_not_finite().empty() &&
                          (step || !evaluates || evaluates_well(start));
     if (!is_good) {
-      absl::Status set = restore("", before, trainer.evaluated_model(), &trainer.optimizer(),
-                                 CheckpointNumbers::kAny);
-      if (!set.ok()) return set;
+      RETURN_IF_ERROR(restore("", before, trainer.evaluated_model(), &trainer.optimizer(),
+                              CheckpointNumbers::kAny));
       if (step) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("--step ", *step, ": the numbers of the run are finite up to step ",
-                         number - 1, " only; without --step, step ", number, " is looked at"));
+        return failed_precondition("--step ", *step,
+                                   ": the numbers of the run are finite up to step ", number - 1,
+                                   " only; without --step, step ", number, " is looked at");
       }
       return Reached{.is_there = true, .evaluates = evaluates};
     }
@@ -277,15 +272,13 @@ absl::StatusOr<Reached> repeat_steps(ReplayStart& start, std::optional<int64_t> 
 absl::StatusOr<StepReplay> replay_run(const std::string& run, std::optional<int64_t> step,
                                       const TellProgress& tell) {
   if (step && *step < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("--step must be at least 1, not ", *step));
+    return invalid_argument("--step must be at least 1, not ", *step);
   }
-  absl::StatusOr<ReplayStart> begun = begin_replay(run, step);
-  if (!begun.ok()) return begun.status();
-  ReplayStart& start = *begun;
+  ASSIGN_OR_RETURN(ReplayStart begun, begin_replay(run, step));
+  ReplayStart& start = begun;
   Trainer& trainer = *start.trainer;
   if (step && *step > start.config.train.steps) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--step ", *step, ": the run has ", start.config.train.steps, " steps"));
+    return invalid_argument("--step ", *step, ": the run has ", start.config.train.steps, " steps");
   }
   StepReplay replay = {.run = run,
                        .checkpoint = start.checkpoint,
@@ -294,25 +287,24 @@ absl::StatusOr<StepReplay> replay_run(const std::string& run, std::optional<int6
                        .logged = std::ssize(start.metrics),
                        .notes = start.notes};
   std::vector<double> norms = norms_of(trainer.trained_parameters());
-  const absl::StatusOr<Reached> reached = repeat_steps(start, step, replay, tell);
-  if (!reached.ok()) return reached.status();
+  ASSIGN_OR_RETURN(const Reached reached, repeat_steps(start, step, replay, tell));
   const int64_t made = trainer.steps_made();
   replay.step = made;
-  if (!reached->is_there) return replay;
+  if (!reached.is_there) return replay;
   if (made == replay.first_step && start.config.train.from.empty()) {
     norms = norms_of(parameters(make_model(start.config, start.dataset->shape())));
     replay.growth_since = 0;
   }
   replay.growth = growth_of(trainer.trained_parameters(), norms, made - replay.growth_since);
-  replay.step = reached->in_evaluation ? made : made + 1;
+  replay.step = reached.in_evaluation ? made : made + 1;
   tell(absl::StrCat("looking at step ", replay.step));
-  replay.recording = reached->in_evaluation
+  replay.recording = reached.in_evaluation
                          ? record_evaluation(trainer, start.config, *start.dataset)
-                         : record_step(trainer, start.config, *start.dataset, reached->evaluates);
+                         : record_step(trainer, start.config, *start.dataset, reached.evaluates);
   if (replay.recording->first_bad() == replay.recording->entries.size()) return replay;
   replay.bad = find_first_bad(*replay.recording);
   const StepPart part = replay.recording->entries[replay.bad->entry].part;
-  const bool is_updated = !reached->in_evaluation && part >= StepPart::kUpdate;
+  const bool is_updated = !reached.in_evaluation && part >= StepPart::kUpdate;
   if (!start.is_damaged) {
     replay.advice = advice_for_blow_up(start.config, made + (is_updated ? 1 : 0));
   }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "apps/runs/replay/first_bad.h"
+#include "framework/core/status.h"
 #include "framework/core/text/terminal.h"
 
 namespace qkv {

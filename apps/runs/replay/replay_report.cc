@@ -96,7 +96,7 @@ std::string growth_text(const StepReplay& replay) {
   if (replay.growth.empty()) return "";
   std::vector<Facts> rows = growth_of(replay);
   const size_t more = rows.size() - std::min(kRows, rows.size());
-  rows.erase(rows.end() - static_cast<std::ptrdiff_t>(more), rows.end());
+  rows.erase(rows.end() - more, rows.end());
   const auto cells = in_english(tabled(rows, {"name", "before", "now", "each_step"}));
   return aligned(cells, {.left = 1}) + (more > 0 ? absl::StrCat("and ", more, " more\n") : "");
 }

@@ -1,24 +1,33 @@
 #include "apps/runs/sweep/sweep.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cinttypes>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/runs/run_summary.h"
-#include "apps/runs/sweep/sweep_job.h"
 #include "framework/core/clock.h"
 #include "framework/core/memory/out_of_memory.h"
 #include "framework/core/text/terminal.h"
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
+#include "train/config/config.h"
 #include "train/folder/reading_progress.h"
 #include "train/folder/run_folder.h"
 
@@ -29,13 +38,32 @@ namespace {
 // descriptor, and end nothing. An ignored signal stays ignored.
 class SweepSignals {
  public:
-  SweepSignals();
-  ~SweepSignals();
+  SweepSignals() {
+    sigset_t stops;
+    sigemptyset(&stops);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action = {};
+      const bool known = sigaction(signal, nullptr, &action) == 0;
+      if (known && action.sa_handler != SIG_IGN) sigaddset(&stops, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &stops, &before_);
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &pipe_before_);
+    signals_ = FileDescriptor(::signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~SweepSignals() {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    sigaction(SIGPIPE, &pipe_before_, nullptr);
+  }
   SweepSignals(const SweepSignals&) = delete;
   SweepSignals& operator=(const SweepSignals&) = delete;
 
   int descriptor() const { return signals_.get(); }
-  void read_one() const;
+  void read_one() const {
+    signalfd_siginfo info;
+    [[maybe_unused]] const ssize_t count = ::read(signals_.get(), &info, sizeof info);
+  }
 
  private:
   sigset_t before_;
@@ -43,30 +71,150 @@ class SweepSignals {
   FileDescriptor signals_;
 };
 
-SweepSignals::SweepSignals() {
-  sigset_t stops;
-  sigemptyset(&stops);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action = {};
-    const bool known = sigaction(signal, nullptr, &action) == 0;
-    if (known && action.sa_handler != SIG_IGN) sigaddset(&stops, signal);
+constexpr int kStopped = 130;   // exit status of `qkv train`
+constexpr int kStop = SIGXCPU;  // the one signal that may come twice and only stops
+
+// Variables of mpirun and Slurm are for the sweep, not for its jobs.
+constexpr std::string_view kRankVariables[] = {"OMPI_", "PMI", "MPI_", "SLURM_"};
+
+std::vector<std::string> environment_of_job(int threads, uint64_t memory) {
+  std::vector<std::string> variables = {absl::StrCat("QKV_THREADS=", threads),
+                                        absl::StrCat("QKV_MEMORY=", memory)};
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string text = *variable;
+    const auto begins = [&](std::string_view with) { return text.starts_with(with); };
+    if (std::ranges::none_of(kRankVariables, begins)) variables.push_back(text);
   }
-  pthread_sigmask(SIG_BLOCK, &stops, &before_);
-  struct sigaction ignore = {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &pipe_before_);
-  signals_ = FileDescriptor(::signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK));
+  return variables;
 }
 
-SweepSignals::~SweepSignals() {
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  sigaction(SIGPIPE, &pipe_before_, nullptr);
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
-void SweepSignals::read_one() const {
-  signalfd_siginfo info;
-  [[maybe_unused]] const ssize_t count = ::read(signals_.get(), &info, sizeof info);
+// A file without a name, which reads as standard input does.
+FileDescriptor file_of(const std::string& text) {
+  FileDescriptor file(::memfd_create("config", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(text.size());
+  return file.is_open() && ::write(file.get(), text.data(), text.size()) == size ? std::move(file)
+                                                                                 : FileDescriptor();
 }
+
+// Nothing that another thread of the sweep may hold is used here.
+[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
+                         int input, int output, pid_t sweep) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
+  sigset_t stop;  // waits until somebody listens to it
+  sigemptyset(&stop);
+  sigaddset(&stop, kStop);
+  ::sigprocmask(SIG_SETMASK, &stop, nullptr);
+  ::prctl(PR_SET_PDEATHSIG, kStop);
+  if (::getppid() != sweep) ::_exit(kStopped);
+  ::dup2(input, STDIN_FILENO);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
+  ::execve(program, arguments, environment);
+  ::_exit(EXIT_FAILURE);
+}
+
+// `qkv train` in a process of its own, which begins a run of a sweep, or continues the one in its
+// folder. It saves the run when it is stopped, or when the process that started it has ended,
+// however it did: Ctrl-C and SIGTERM, which a terminal or a scheduler sends to both, mean nothing
+// to it.
+class SweepJob {
+ public:
+  // A run that needs more than `memory`, in bytes, fails before it begins.
+  static absl::StatusOr<SweepJob> start(const SweepRun& run, int threads, uint64_t memory) {
+    const std::string program =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "qkv";
+    std::vector<std::string> words = {program, "train", "/dev/stdin", "--out", run.folder};
+    const bool has_begun =
+        find_checkpoint(run.folder).ok() || !numbered_checkpoints(run.folder).empty();
+    if (has_begun) words.emplace_back("--resume");
+    std::vector<std::string> variables = environment_of_job(threads, memory);
+    const std::vector<char*> arguments = pointers_to(words), environment = pointers_to(variables);
+    const FileDescriptor config = file_of(to_toml(run.config));
+    int both[2];
+    if (!config.is_open() || ::pipe2(both, O_CLOEXEC) != 0) {
+      return absl::ErrnoToStatus(errno, "cannot make a connection to a run");
+    }
+    FileDescriptor ours(both[0]), theirs(both[1]);
+    const pid_t sweep = ::getpid(), process = ::fork();
+    if (process < 0) return absl::ErrnoToStatus(errno, "cannot start the process of a run");
+    if (process == 0) {
+      become(program.c_str(), arguments.data(), environment.data(), config.get(), theirs.get(),
+             sweep);
+    }
+    return SweepJob(process, std::move(ours));
+  }
+
+  // Readable when the job has something to say.
+  int descriptor() const { return output_.get(); }
+
+  // Reads its output; false when it has ended.
+  bool listen() {
+    char bytes[4096];
+    const ssize_t count = ::read(output_.get(), bytes, sizeof bytes);
+    if (count < 0) return errno == EINTR;
+    rest_.append(bytes, static_cast<size_t>(count));
+    for (size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) {
+      read_line(rest_.substr(0, end));
+    }
+    return count > 0;
+  }
+
+  // After its end. OK: the run is finished. Cancelled: it was stopped, and is saved. Unavailable:
+  // another process trains into its folder, or has begun to. Any other: it failed.
+  absl::Status result() {
+    int status = 0;
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) continue;
+    if (WIFSIGNALED(status)) {
+      const int signal = WTERMSIG(status);
+      return absl::AbortedError(
+          absl::StrCat("its process was ended by signal ", signal,
+                       signal == SIGKILL ? ", perhaps because memory ran out" : ""));
+    }
+    if (WEXITSTATUS(status) == EXIT_SUCCESS) return absl::OkStatus();
+    if (WEXITSTATUS(status) == kStopped) return absl::CancelledError("stopped");
+    for (const char* of_another : {" is in use: ", " holds another run; "}) {
+      if (absl::StrContains(error_, of_another)) return absl::UnavailableError(error_);
+    }
+    return absl::UnknownError(error_.empty() ? "its process ended without a word" : error_);
+  }
+
+  void stop() { ::kill(process_, kStop); }  // and save
+  void kill() { ::kill(process_, SIGKILL); }
+
+  int64_t steps_made() const { return step_ - first_step_; }  // by this job
+  int64_t step() const { return step_; }
+  bool was_finished() const { return was_finished_; }  // before it began
+
+ private:
+  SweepJob(pid_t process, FileDescriptor output) : process_(process), output_(std::move(output)) {}
+
+  void read_line(const std::string& line) {
+    constexpr std::string_view kError = "error: ";
+    int64_t step = 0;
+    if (std::sscanf(line.c_str(), "continuing after step %" SCNd64, &step) == 1) {
+      first_step_ = step_ = step;
+    } else if (std::sscanf(line.c_str(), "step %" SCNd64 "/", &step) == 1) {
+      step_ = std::max(step_, step);
+    } else if (line.starts_with(kError)) {
+      error_ = line.substr(kError.size());
+    }
+    was_finished_ |= line.starts_with("this run is already finished");
+  }
+
+  pid_t process_;
+  FileDescriptor output_;
+  std::string rest_;  // of its output: a line that has not ended
+  std::string error_;
+  int64_t first_step_ = 0, step_ = 0;
+  bool was_finished_ = false;
+};
 
 // A process that is bound to some cores has those; else all on the machine share its cores.
 int share_of_cores(int64_t processes) {
@@ -159,7 +307,7 @@ class Sweep {
     for (size_t i = running_.size(); i-- > 0;) {
       if (open[i + 1].revents == 0 || running_[i].job.listen()) continue;
       conclude(running_[i]);
-      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+      running_.erase(running_.begin() + i);
     }
     if (lines_.on_terminal()) lines_.show(status());
   }
@@ -236,10 +384,9 @@ class Sweep {
 
 absl::StatusOr<SweepOutcome> run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   if (options.jobs && *options.jobs < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--jobs must be at least 1, not ", *options.jobs));
+    return invalid_argument("--jobs must be at least 1, not ", *options.jobs);
   }
-  if (absl::Status status = make_folder(plan.folder); !status.ok()) return status;
+  RETURN_IF_ERROR(make_folder(plan.folder));
   return Sweep(plan, options).run();
 }
 

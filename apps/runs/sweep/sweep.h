@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "apps/runs/sweep/sweep_plan.h"
+#include "framework/core/status.h"
 
 namespace qkv {
 
@@ -21,10 +21,9 @@ struct SweepOptions {
 using SweepOutcome = std::vector<std::string>;
 
 // Trains every run of a plan that is not finished, each by a `qkv train` of its own: to the same
-// bits. A run that fails ends no other. Several processes may do so at once, on
-// any machines that share the folder: each takes the next run that is free. Cancelled where Ctrl-C,
-// SIGTERM or a closed terminal stops the sweep: the runs are saved, and the same call continues
-// them.
+// bits. A run that fails ends no other. Several processes may do so at once, on any machines that
+// share the folder: each takes the next run that is free. Cancelled where Ctrl-C, SIGTERM or a
+// closed terminal stops the sweep: the runs are saved, and the same call continues them.
 absl::StatusOr<SweepOutcome> run_sweep(const SweepPlan& plan, const SweepOptions& options);
 
 }  // namespace qkv

@@ -122,8 +122,7 @@ class Planner {
   explicit Planner(const SweepRequest& request) : request_(request) {}
 
   absl::StatusOr<SweepPlan> plan() {
-    const absl::StatusOr<std::string> text = read_config_file(request_.config);
-    if (!text.ok()) return text.status();
+    ASSIGN_OR_RETURN(const std::string text, read_config_file(request_.config));
     settings_ = read_settings(request_, mistakes_);
     if (!mistakes_.none()) return mistakes_.status();
     for (const Setting& setting : settings_) {
@@ -134,7 +133,7 @@ class Planner {
       }
     }
     std::vector<size_t> chosen(settings_.size(), 0);
-    do add_combination(*text, chosen);
+    do add_combination(text, chosen);
     while (advance(chosen));
     if (holds_run(plan_.folder)) {
       mistakes_.add(absl::StrCat(plan_.folder, " is a run; choose another folder with --out"));

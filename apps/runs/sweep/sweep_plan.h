@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "framework/core/status.h"
 #include "train/config/train_options.h"
 
 namespace qkv {

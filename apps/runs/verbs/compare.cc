@@ -1,16 +1,9 @@
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/runs/run_summary.h"
 #include "cli/kit.h"
 #include "framework/core/text/columns.h"
-#include "framework/core/text/terminal.h"
-#include "framework/core/text/utf8.h"
 #include "train/config/config.h"
 
 namespace qkv {
@@ -96,19 +89,15 @@ std::string comparison_json(const RunSummary& a, const RunSummary& b,
 void add_compare_options(OptionList& options) { options.json("the comparison"); }
 
 absl::Status run_compare(const std::string& first, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, "{\n  \"runs\": "); !s.ok()) return s;
-  const absl::StatusOr<RunSummary> a = summarize_run(first);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<RunSummary> b = summarize_run(given.arguments()[1]);
-  if (!b.ok()) return b.status();
-  const std::vector<Facts> both = {facts_of(*a), facts_of(*b)};
-  absl::Status s =
-      show_or_write(given, comparison_text(*a, *b, both), comparison_json(*a, *b, both));
-  if (!s.ok()) return s;
+  RETURN_IF_ERROR(check_json(given, "{\n  \"runs\": "));
+  ASSIGN_OR_RETURN(const RunSummary a, summarize_run(first));
+  ASSIGN_OR_RETURN(const RunSummary b, summarize_run(given.arguments()[1]));
+  const std::vector<Facts> both = {facts_of(a), facts_of(b)};
+  RETURN_IF_ERROR(show_or_write(given, comparison_text(a, b, both), comparison_json(a, b, both)));
   std::vector<absl::Status> damages;
-  for (const RunSummary* run : {&*a, &*b}) {
+  for (const RunSummary* run : {&a, &b}) {
     if (!run->is_damaged()) continue;
-    damages.push_back(absl::DataLossError(absl::StrCat(run->path, " is ", run->state)));
+    damages.push_back(data_loss(run->path, " is ", run->state));
   }
   return all_mistakes(damages);
 }

@@ -1,10 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <optional>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/report/facts.h"
 #include "cli/kit.h"
@@ -13,7 +10,6 @@
 #include "framework/core/each_of.h"
 #include "framework/core/memory/out_of_memory.h"
 #include "framework/core/text/columns.h"
-#include "framework/core/text/mistakes.h"
 #include "framework/kernels/parallel.h"
 #include "framework/optim/optimizer.h"
 #include "train/config/config.h"
@@ -128,7 +124,7 @@ std::optional<Diagnosis> examine_causality(const Patient& patient) {
   const int64_t length = before.shape()[1], vocabulary = patient.dataset.vocabulary().size();
   if (length < 2 || vocabulary < 2) return std::nullopt;
   for (int64_t row = 0; row < before.shape()[0]; ++row) {
-    int64_t& last = tokens[static_cast<size_t>(row * length + length - 1)];
+    int64_t& last = tokens[row * length + length - 1];
     last = (last + 1) % vocabulary;
   }
   changed.inputs[written] = Array::of(before.shape(), tokens);
@@ -210,14 +206,13 @@ Diagnosis examine_learning(const Patient& patient) {
 // `tell` reports progress. It trains models of its own, and writes no file.
 absl::StatusOr<std::vector<Diagnosis>> examine(const Config& config, const TellProgress& tell) {
   kernels::set_num_threads(static_cast<int>(config.train.threads));
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
-  if (!dataset.ok()) return dataset.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, make_dataset(config));
   const uint64_t available = available_memory();
-  const StepForecast forecast = foresee_step(config, **dataset, available);
+  const StepForecast forecast = foresee_step(config, *dataset, available);
   std::vector<Diagnosis> diagnoses = {examine_memory(forecast, available)};
-  for (const std::string& note : (*dataset)->notes()) diagnoses.push_back({"data", true, note});
+  for (const std::string& note : dataset->notes()) diagnoses.push_back({"data", true, note});
   if (!diagnoses[0].is_good) return diagnoses;  // all else would need that memory
-  const Patient patient(config, **dataset);
+  const Patient patient(config, *dataset);
   tell("the time of a step");
   diagnoses.push_back(examine_time(patient));
   tell("the loss at the start");
@@ -248,21 +243,19 @@ void add_doctor_options(OptionList& options) {
 }
 
 absl::Status run_doctor(const std::string& config, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, "[\n  {\n    \"check\": "); !s.ok()) return s;
-  const absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
-  if (!loaded.ok()) return loaded.status();
+  RETURN_IF_ERROR(check_json(given, "[\n  {\n    \"check\": "));
+  ASSIGN_OR_RETURN(const LoadedConfig loaded, load_config(config, given.set()));
   ProgressLine progress(stderr);
   const absl::StatusOr<std::vector<Diagnosis>> diagnoses = examine(
-      loaded->config, [&](const std::string& what) { progress.show("looking at " + what + " …"); });
+      loaded.config, [&](const std::string& what) { progress.show("looking at " + what + " …"); });
   progress.clear();
   if (!diagnoses.ok()) return diagnoses.status();
   const auto facts = [](const Diagnosis& each) {
     return Facts{
         {"check", "", each.check}, {"good", "", each.is_good}, {"finding", "", each.finding}};
   };
-  absl::Status s = show_or_write(given, diagnoses_text(*diagnoses),
-                                 json_text(json_of(each_of(*diagnoses, facts))));
-  if (!s.ok()) return s;
+  RETURN_IF_ERROR(show_or_write(given, diagnoses_text(*diagnoses),
+                                json_text(json_of(each_of(*diagnoses, facts)))));
   if (std::ranges::all_of(*diagnoses, &Diagnosis::is_good)) return absl::OkStatus();
   return absl::InternalError("the config is not sound: see the lines marked ✗");
 }

@@ -1,9 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -131,10 +127,9 @@ void add_info_options(OptionList& options) {
 }
 
 absl::Status run_info(const std::string& file, const GivenOptions& given) {
-  absl::StatusOr<std::string> path = find_checkpoint(file);
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(std::string path, find_checkpoint(file));
   std::set<std::string> types;  // that are none of DType
-  absl::StatusOr<TensorFile> tensors = read_safetensors(*path, [&](const TensorEntry& entry) {
+  absl::StatusOr<TensorFile> tensors = read_safetensors(path, [&](const TensorEntry& entry) {
     if (!entry.type.empty()) types.insert(entry.type);
     return entry.type.empty() || entry.type == "F16";
   });
@@ -143,8 +138,7 @@ absl::Status run_info(const std::string& file, const GivenOptions& given) {
     say_note(absl::StrCat("tensors of the type ", type,
                           type == "F16" ? " are shown as f32" : " are left out"));
   }
-  show_table(
-      absl::StrCat(printable(*path), "\n", describe_tensors(*tensors, given.has("verbose"))));
+  show_table(absl::StrCat(printable(path), "\n", describe_tensors(*tensors, given.has("verbose"))));
   return absl::OkStatus();
 }
 

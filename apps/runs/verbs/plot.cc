@@ -29,25 +29,24 @@ absl::Status run_plot(const std::string&, const GivenOptions& given) {
   const OutputFile files[] = {{"svg", file_named(svg), "<svg "},
                               {"out", file_named(page), kBeginningOfPage},
                               {"csv", file_named(csv), kBeginningOfCurves}};
-  if (absl::Status s = check_outputs(files); !s.ok()) return s;
-  const absl::StatusOr<Plot> plot =
-      read_plot(given.arguments(), given.text("metric"), given.value<Against>("against"));
-  if (!plot.ok()) return plot.status();
-  if (plot->curves.empty()) return all_mistakes(plot->mistakes);
-  for (const std::string& note : plot->notes) say_note(note);
+  RETURN_IF_ERROR(check_outputs(files));
+  ASSIGN_OR_RETURN(const Plot plot, read_plot(given.arguments(), given.text("metric"),
+                                              given.value<Against>("against")));
+  if (plot.curves.empty()) return all_mistakes(plot.mistakes);
+  for (const std::string& note : plot.notes) say_note(note);
   const bool log = given.has("log"), has_colours = takes_colours(stdout);
   const int64_t columns = std::max<int64_t>(40, columns_of(stdout));
-  if (prints_chart) print(plot_text(*plot, log, columns, has_colours));
+  if (prints_chart) print(plot_text(plot, log, columns, has_colours));
   const std::pair<std::string, std::string> outputs[] = {
-      {svg, svg.empty() ? "" : svg_file(chart_of(*plot, log), Language::kEnglish)},
-      {page, page.empty() ? "" : plot_page(*plot, log, Language::kEnglish)},
-      {csv, csv.empty() ? "" : plot_csv(*plot)}};
+      {svg, svg.empty() ? "" : svg_file(chart_of(plot, log), Language::kEnglish)},
+      {page, page.empty() ? "" : plot_page(plot, log, Language::kEnglish)},
+      {csv, csv.empty() ? "" : plot_csv(plot)}};
   for (const auto& [path, text] : outputs) {
     if (path.empty()) continue;
-    if (absl::Status s = write_output(path, text); !s.ok()) return s;
+    RETURN_IF_ERROR(write_output(path, text));
     if (prints_chart) show(absl::StrCat("wrote ", printable(path), "\n"));
   }
-  return all_mistakes(plot->mistakes);
+  return all_mistakes(plot.mistakes);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ void add_replay_options(OptionList& options) {
 }
 
 absl::Status run_replay(const std::string& run, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, "{\n  \"run\": "); !s.ok()) return s;
+  RETURN_IF_ERROR(check_json(given, "{\n  \"run\": "));
   const std::optional<int64_t> step = given.integer_if_given("step");
   ProgressLine progress(stderr);
   const absl::StatusOr<StepReplay> replay =

@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "apps/runs/run_summary.h"
 #include "cli/kit.h"
 #include "framework/core/each_of.h"
 #include "framework/core/text/columns.h"
-#include "framework/core/text/names.h"
 
 namespace qkv {
 
@@ -60,12 +58,11 @@ void add_runs_options(OptionList& options) {
 }
 
 absl::Status run_runs(const std::string& argument, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, "[\n"); !s.ok()) return s;
+  RETURN_IF_ERROR(check_json(given, "[\n"));
   const std::string folder = argument.empty() ? "runs" : argument;
-  const absl::StatusOr<std::vector<std::string>> paths = find_runs(folder);
-  if (!paths.ok()) return paths.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_runs(folder));
   std::vector<RunSummary> runs;
-  for (const std::string& path : *paths) {
+  for (const std::string& path : paths) {
     absl::StatusOr<RunSummary> run = summarize_run(path);
     if (run.ok()) runs.push_back(*std::move(run));  // else it was removed in between
   }

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
-#include <string>
 
 #include "absl/strings/numbers.h"
 #include "apps/runs/sweep/sweep_table.h"
@@ -54,35 +51,31 @@ void add_sweep_options(OptionList& options) {
 }
 
 absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& given) {
-  if (absl::Status s = check_json(given, "{\n  \"sweep\": "); !s.ok()) return s;
-  const absl::StatusOr<SweepPlan> plan = plan_sweep({.config = argument,
+  RETURN_IF_ERROR(check_json(given, "{\n  \"sweep\": "));
+  ASSIGN_OR_RETURN(const SweepPlan plan, plan_sweep({.config = argument,
                                                      .settings = given.set(),
                                                      .seeds = given.integer_if_given("seeds"),
-                                                     .out = given.text("out")});
-  if (!plan.ok()) return plan.status();
+                                                     .out = given.text("out")}));
   const SweepRank self = sweep_rank();
   std::FILE* const tell = self.rank > 0        ? std::fopen("/dev/null", "w")
                           : prints_json(given) ? stderr
                                                : stdout;
   if (!tell) return absl::ErrnoToStatus(errno, "/dev/null");
-  const absl::StatusOr<SweepOutcome> outcome =
-      run_sweep(*plan, {.jobs = given.integer_if_given("jobs"),
-                        .tell = tell,
-                        .ranks_on_machine = self.ranks_on_machine});
-  if (!outcome.ok()) return outcome.status();
+  ASSIGN_OR_RETURN(const SweepOutcome outcome,
+                   run_sweep(plan, {.jobs = given.integer_if_given("jobs"),
+                                    .tell = tell,
+                                    .ranks_on_machine = self.ranks_on_machine}));
   if (self.rank > 0) return absl::OkStatus();  // rank 0 tells the results
-  const SweepResults results = sweep_results(*plan, *outcome);
+  const SweepResults results = sweep_results(plan, outcome);
   if (!prints_json(given)) print("\n");
-  const SweepReport report = sweep_report(*plan, *outcome, results);
-  absl::Status s = show_or_write(given, report.text, report.json);
-  if (!s.ok()) return s;
+  const SweepReport report = sweep_report(plan, outcome, results);
+  RETURN_IF_ERROR(show_or_write(given, report.text, report.json));
   if (!results.best) return absl::DataLossError("no run of the sweep was finished");
   const auto failed =
-      std::ranges::count_if(*outcome, [](const std::string& error) { return !error.empty(); });
+      std::ranges::count_if(outcome, [](const std::string& error) { return !error.empty(); });
   if (failed == 0) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(failed, " of ", outcome->size(),
-                                          " runs failed; the same command tries only ",
-                                          failed == 1 ? "that one" : "those", " again"));
+  return data_loss(failed, " of ", outcome.size(), " runs failed; the same command tries only ",
+                   failed == 1 ? "that one" : "those", " again");
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 #include <algorithm>
 #include <filesystem>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "apps/shell/all_verbs.h"
 #include "cli/kit.h"
 #include "train/config/config_fields.h"
@@ -103,8 +100,6 @@ std::string offer_for_last(const Strings& words) {
   return verbs + "--help\tPrints the verbs\n--version\tPrints the version\n";
 }
 
-void add_complete_options(OptionList& /*options*/) {}
-
 absl::Status run_complete(const std::string& /*word*/, const GivenOptions& given) {
   print(offer_for_last(joined_at_equals(given.arguments())));
   return absl::OkStatus();
@@ -113,9 +108,7 @@ absl::Status run_complete(const std::string& /*word*/, const GivenOptions& given
 }  // namespace
 
 Verb complete_verb() {
-  return {{"_complete", "WORD…", "what the scripts of `completion` ask"},
-          add_complete_options,
-          run_complete};
+  return {{"_complete", "WORD…", "what the scripts of `completion` ask"}, nullptr, run_complete};
 }
 
 }  // namespace qkv

@@ -76,8 +76,8 @@ absl::Status run_completion(const std::string& shell, const GivenOptions& /*give
   } else if (shell == "fish") {
     print(kFish);
   } else {
-    return absl::InvalidArgumentError(absl::StrCat("there is no completion for \"", shell,
-                                                   "\"; there is for bash, zsh and fish"));
+    return invalid_argument("there is no completion for \"", shell,
+                            "\"; there is for bash, zsh and fish");
   }
   return absl::OkStatus();
 }

@@ -101,8 +101,6 @@ std::string man_page() {
   return text;
 }
 
-void add_man_options(OptionList& /*options*/) {}
-
 absl::Status run_man(const std::string& /*argument*/, const GivenOptions& /*given*/) {
   print(man_page());
   return absl::OkStatus();
@@ -110,6 +108,6 @@ absl::Status run_man(const std::string& /*argument*/, const GivenOptions& /*give
 
 }  // namespace
 
-Verb man_verb() { return {{"man", "", "prints the manual page"}, add_man_options, run_man}; }
+Verb man_verb() { return {{"man", "", "prints the manual page"}, nullptr, run_man}; }
 
 }  // namespace qkv

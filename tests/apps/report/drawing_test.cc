@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/report/axis.h"
 #include "apps/report/svg/svg.h"
-#include "apps/report/writers/figure_html.h"
+#include "apps/report/writers/page_frame.h"
 #include "apps/report/writers/text_chart.h"
 #include "tests/html_check.h"
 
