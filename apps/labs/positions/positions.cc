@@ -118,7 +118,7 @@ Section source_section(const LabContext& lab) {
   return section;
 }
 
-// Both kinds of positions, on both tasks: who has learned once has shown that it can be learned.
+// Both kinds of positions, on both tasks. One training that learns is enough for "can".
 Section kinds_section(const LabContext& lab) {
   Section section = make_section("positions.kinds");
   LineChart chart = chart_of_losses({});

@@ -42,7 +42,7 @@ export class CellPanel {
     }
     if (matrix.part.ofTargets && lesson.isIgnored(row)) {
       const why = element("p", { class: "hint", text: say("reason.not_counted") });
-      this.root.replaceChildren(this.heading(matrix, row, column), why);
+      this.root.replaceChildren(element("header", {}, headingOf(matrix, row, column)), why);
       return { chosen: cell, lit: [], fed: [] };
     }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);

@@ -57,7 +57,9 @@ def test_the_budget_follows_the_chosen_cell_and_hides_in_an_exercise():
 def test_what_is_not_asked_has_no_right_answer():
     lesson = engine.decoder()
     targets = lesson.document.meta["texts"]["targets"]
-    found = Page(lesson, step="loss").rows()
+    page = Page(lesson, step="loss", cell="y.0.0")
+    expect("no target" in browser.script("return document.querySelector('aside').textContent"), "the cell does not say why")
+    found = page.rows()
     expect(None in targets, "every token has a target")
     for row, (target, y, difference, p) in enumerate(zip(targets, found["y"], found["p−y"], found["p"])):
         expect_equal(sum(y), 0.0 if target is None else 1.0, f"row {row}: the sum of y")

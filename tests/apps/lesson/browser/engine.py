@@ -303,7 +303,8 @@ def of_several_lengths() -> list:
     classes = [f"{'x' if 'a' in text else 'y'}\t{text}" for text in texts]
     pairs = [f"{text}\t{text[0]}" for text in texts]
     return [
-        Lesson("letters-classes", [written("letters-classes", "classes", classes, "model.kind=classifier", "model.pool=mean")]),
+        Lesson("letters-classes",
+               [written("letters-classes", "classes", classes, "model.kind=classifier", "model.pool=mean")]),
         Lesson("letters-pairs", [written("letters-pairs", "pairs", pairs, "model.kind=encoder_decoder"), "--validation", "1"])]
 
 
