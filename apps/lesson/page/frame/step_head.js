@@ -121,6 +121,7 @@ export function whatPasses(lesson) {
     matrix.derived || shown.slice(i + 1).some(({ value }) => value === matrix.value) || isMadeOf(lesson, matrix.value, values);
   const leaving = shown.filter(isMade);
   const arriving = shown.filter((matrix) => !leaving.includes(matrix));
+  if (leaving.length === 0) return null; // a cut passes them all
   const list = (matrices) => matrices.flatMap(({ symbol }, i) => [i > 0 ? ", " : "", formula(symbol)]);
   const line = (key, matrices) => element("p", {}, element("strong", { text: `${say(key)}: ` }), list(matrices));
   return element("div", { class: "what-passes" }, line("route.arrives", arriving), line("route.leaves", leaving));

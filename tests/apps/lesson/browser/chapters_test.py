@@ -141,6 +141,8 @@ def test_the_way_back_begins_at_the_loss():
         page.go(step=step, route="back")
         passes = browser.script(WAY_BACK)["passes"]
         expect_equal(tuple(passes), (f"What arrives: {arrives}", f"What leaves: {leaves}"), step)
+    page.go(step="heads", route="back")
+    expect_equal(browser.script(WAY_BACK)["passes"], [], "of a cut into heads, where nothing is made")
 
 
 SHARES = """
